@@ -1,7 +1,7 @@
 """What a canary is, the samples that canaries share, and how an array becomes a few numbers."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,11 @@ class Canary(NamedTuple):
     name: str
     components: tuple[str, ...]
     measure: Callable[[], Mapping[str, Any]]
+
+
+def canary(name: str, components: str, function: Callable[..., Any], *given: Any, **options: Any) -> Canary:
+    """Return the canary that calls ``function``; ``components`` have blanks between them."""
+    return Canary(name, tuple(components.split()), partial(function, *given, **options))
 
 
 def values_of(numbers: Mapping[str, Any]) -> dict[str, Value]:

@@ -3,14 +3,12 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self, cast
 
 import numpy as np
 
-from contract.canary import Canary, bundled, samples
+from contract.canary import Canary, bundled, canary, samples
 from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.kernels import Gaussian, gram_matrix
 from kdrbench.lowrank import (
@@ -77,12 +75,13 @@ def _kernel_numbers(learned: Any) -> dict[str, Any]:
     return {"kernel": learned.kernel, **counted, "status": str(learned.status)}
 
 
-def _low_rank(rank: int, sweeps: int, *, traced: bool = False, **options: Any) -> dict[str, Any]:
+def _low_rank(rank: int, sweeps: int, divergence: str, *, traced: bool = False, **options: Any) -> dict[str, Any]:
+    options["stopping"] = Stopping(1e-10, 1e-10, sweeps)
     factor = samples(20, rank)[0] if rank < 20 else np.eye(20) + 0.1 * samples(20, 20)[0]
     asked, trace = _constraints(factor)
     if traced:
         options["trace"] = trace
-    return _kernel_numbers(learn_kernel(factor, asked, stopping=Stopping(1e-10, 1e-10, sweeps), **options))
+    return _kernel_numbers(learn_kernel(factor, asked, divergence=divergence, **options))
 
 
 def _boosted(step: str) -> dict[str, Any]:
@@ -121,13 +120,12 @@ def _by_kernel_tricks() -> dict[str, Any]:
     features, codes = samples()
     gram = gram_matrix(Gaussian(1.5), features)
     solution = kdne(gram, codes, n_components=2)
-    pushed = replace(lmnn_objective(features, codes, 2), smoothing=0.1)
+    pushed = lmnn_objective(features, codes, 2)
     coordinates = kernel_pca(gram, 3).transform(gram)
     return {
         "KDNE": solution.values[:2],
         "LMNN value": pushed.value_and_gradient(np.eye(6))[0],
         "LMNN": pushed.value_and_gradient(np.eye(6))[1],
-        "LMNN at least": pushed.lower_bound(np.eye(6)),
         "coordinates": np.linalg.norm(coordinates[:, None] - coordinates, axis=2),
     }
 
@@ -197,49 +195,39 @@ def _judged() -> dict[str, Any]:
 
 
 _DIVERGENCES = ("burg", "von_neumann")
+
+
+def _projected_kernel(name: str, divergence: str, solver: str, *given: Any, **options: Any) -> Canary:
+    components = f"divergence/{divergence} projection/{solver}"
+    return canary(f"low rank {name}", components, _low_rank, *given, divergence, solver=solver, **options)
+
+
 CANARIES = [
     *(
-        Canary(
-            f"low rank {divergence} {solver} {'compiled' if compiled else 'plain'} of rank {rank}",
-            (f"divergence/{divergence}", f"projection/{solver}"),
-            partial(_low_rank, rank, SWEEPS, divergence=divergence, solver=solver, compiled=compiled),
-        )
-        for divergence in _DIVERGENCES
-        for solver, compiled in (("cyclic", True), ("cyclic", False), ("newton", False))
+        _projected_kernel(f"{name} {solver} {how} of rank {rank}", name, solver, rank, SWEEPS, compiled=how != "plain")
+        for name in _DIVERGENCES
+        for solver, how in (("cyclic", "compiled"), ("cyclic", "plain"), ("newton", "plain"))
         for rank in (5, 20)
     ),
     *(
-        Canary(
-            f"low rank von_neumann {solver} of a trace",
-            ("divergence/von_neumann", f"projection/{solver}"),
-            partial(_low_rank, 5, SWEEPS, divergence="von_neumann", solver=solver, traced=True),
-        )
+        _projected_kernel(f"von_neumann {solver} of a trace", "von_neumann", solver, 5, SWEEPS, traced=True)
         for solver in ("cyclic", "newton")
     ),
+    *(_projected_kernel(f"{name} to the end", name, "newton", 5, 500) for name in _DIVERGENCES),
     *(
-        Canary(
-            f"low rank {divergence} to the end",
-            (f"divergence/{divergence}", "projection/newton"),
-            partial(_low_rank, 5, 500, divergence=divergence, solver="newton"),
-        )
-        for divergence in _DIVERGENCES
-    ),
-    *(
-        Canary(f"boosting {step}", ("boosting/definite_boost",), partial(_boosted, step))
+        canary(f"boosting {step}", "boosting/definite_boost", _boosted, step)
         for step in ("own_range", "symmetric", "exact")
     ),
-    Canary("low rank draws", ("splits/low_rank", "divergence/burg", "projection/cyclic", "referee/low_rank"), _draws),
-    Canary("low rank correlations", ("divergence/burg", "projection/cyclic"), _correlations),
+    canary("low rank draws", "splits/low_rank divergence/burg projection/cyclic referee/low_rank", _draws),
+    canary("low rank correlations", "divergence/burg projection/cyclic", _correlations),
     *(
-        Canary(f"learner {name} {number}", (f"learner/{name}",), partial(_of_learner, name, options))
+        canary(f"learner {name} {number}", f"learner/{name}", _of_learner, name, options)
         for name, choices in LEARNERS.items()
         for number, options in enumerate(choices)
     ),
-    Canary(
-        "learner kernel tricks", ("learner/dne", "learner/nca", "learner/lmnn", "selection/plain"), _by_kernel_tricks
-    ),
-    Canary("selection kernels", ("selection/cross_validated", "selection/aligned", "learner/dne"), _chosen_kernels),
-    *(Canary(f"reducer {name}", (f"reducer/{name}",), partial(_projected, name)) for name in METHODS),
-    *(Canary(f"baseline {name}", (f"baseline/{name}",), partial(_of_baseline, name)) for name in BASELINES),
-    Canary("judge league", ("judge/league",), _judged),
+    canary("learner kernel tricks", "learner/dne learner/nca learner/lmnn selection/plain", _by_kernel_tricks),
+    canary("selection kernels", "selection/cross_validated selection/aligned learner/dne", _chosen_kernels),
+    *(canary(f"reducer {name}", f"reducer/{name}", _projected, name) for name in METHODS),
+    *(canary(f"baseline {name}", f"baseline/{name}", _of_baseline, name) for name in BASELINES),
+    canary("judge league", "judge/league", _judged),
 ]

@@ -1,12 +1,11 @@
 """Canaries of kernels, of every evaluator, of starts and of the Gamma of each paradigm."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from contract.canary import Canary, projection, samples
+from contract.canary import canary, projection, samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import build_kernel, gram_matrix, terms_of
@@ -159,31 +158,24 @@ def _medians() -> dict[str, Any]:
 
 
 CANARIES = [
-    Canary("evaluation dask in parts", ("evaluation/dask", "evaluation/monomial_sums"), _streamed),
+    canary("evaluation dask in parts", "evaluation/dask evaluation/monomial_sums", _streamed),
     *(
-        Canary(f"evaluation {evaluator} rough {q}", (f"evaluation/{evaluator}",), partial(_rough, evaluator, q))
+        canary(f"evaluation {evaluator} rough {q}", f"evaluation/{evaluator}", _rough, evaluator, q)
         for evaluator in ("class_sums", "low_rank")
         for q in (1, 3)
     ),
-    Canary("kernel gaussian medians", ("kernel/gaussian",), _medians),
+    canary("kernel gaussian medians", "kernel/gaussian", _medians),
     *(
-        Canary(f"kernel {family} {number}", (f"kernel/{family}",), partial(_of_kernel, {"family": family, **options}))
+        canary(f"kernel {family} {number}", f"kernel/{family}", _of_kernel, {"family": family, **options})
         for family, choices in KERNELS.items()
         for number, options in enumerate(choices)
     ),
     *(
-        Canary(
-            f"evaluation {evaluator} {family}",
-            (f"evaluation/{evaluator}", f"kernel/{family}"),
-            partial(_of_evaluator, evaluator, family),
-        )
-        for evaluator, families in EVALUATED.items()
+        canary(f"evaluation {how} {family}", f"evaluation/{how} kernel/{family}", _of_evaluator, how, family)
+        for how, families in EVALUATED.items()
         for family in families
     ),
-    *(
-        Canary(f"start {name}", (f"start/{name}", "kernel/gaussian", "evaluation/dense"), partial(_of_start, name))
-        for name in STARTS
-    ),
-    Canary("referee second order", ("referee/ikdr",), _of_second_order),
-    Canary("paradigm supervised gammas", ("paradigm/supervised",), _of_gammas),
+    *(canary(f"start {name}", f"start/{name} kernel/gaussian evaluation/dense", _of_start, name) for name in STARTS),
+    canary("referee second order", "referee/ikdr", _of_second_order),
+    canary("paradigm supervised gammas", "paradigm/supervised", _of_gammas),
 ]

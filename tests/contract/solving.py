@@ -1,11 +1,10 @@
 """Canaries of solvers: a few steps that no rounding can turn, and the value of an optimum that all of them reach."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from contract.canary import Canary, projection, samples
+from contract.canary import Canary, canary, projection, samples
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
@@ -26,11 +25,14 @@ STEPS, MORE_STEPS = 5, 15
 NARROW = "narrow gaussian"
 
 
+def _built(features: Any, codes: Any, *, evaluation: Evaluation | None = None, **kernel: Any) -> Any:
+    objective = TraceObjective(features, build_kernel(kernel, features, 2), supervised_gamma(codes))
+    return build_problem(objective, evaluation)
+
+
 def _problem(family: str, n_samples: int = 40) -> Any:
-    features, codes = samples(n_samples)
-    definition = {"family": "gaussian", "sigma": "0.5 median"} if family == NARROW else {"family": family}
-    kernel = build_kernel(definition, features, 2)
-    return build_problem(TraceObjective(features, kernel, supervised_gamma(codes)), Evaluation(evaluator="dense"))
+    kernel = {"family": "gaussian", "sigma": "0.5 median"} if family == NARROW else {"family": family}
+    return _built(*samples(n_samples), evaluation=Evaluation(evaluator="dense"), **kernel)
 
 
 def _solved(definition: dict[str, Any], problem: Any, steps: int, q: int = 2) -> Any:
@@ -49,27 +51,23 @@ def _some_steps(family: str, definition: dict[str, Any], steps: int) -> dict[str
     return {"cost": -problem.value(end), "iterations": result.iterations, "projector": end @ end.T} | counted | at_rest
 
 
-def _optimum(family: str, definition: dict[str, Any]) -> dict[str, Any]:
+def _optimum(name: str) -> dict[str, Any]:
     """Return the value where a search ends by itself: an error of its gradient enters squared."""
-    problem = _problem(family, 16 if definition["method"] == "ism_2018" else 40)
-    result = _solved(definition, problem, 3000)
+    problem = _problem("multiquadric")
+    result = _solved({"method": name}, problem, 3000)
     return {"cost": -problem.value(result.projection), "status": str(result.status)}
 
 
 def _wide() -> dict[str, Any]:
     """Return what solving in the row space of more features than samples leads to."""
-    features, codes = samples(24, 70)
-    kernel = build_kernel({"family": "gaussian", "sigma": 12.0}, features, 2)
-    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)))
+    problem = _built(*samples(24, 70), family="gaussian", sigma=12.0)
     end = _solved({"method": "ism_safeguarded"}, problem, 1000).projection
     return {"cost": -problem.value(end)}
 
 
 def _many_samples() -> dict[str, Any]:
     """Return where the solver leads that begins with a problem of fewer samples, where there are many."""
-    features, codes = samples(2100, 5)
-    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
-    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)))
+    problem = _built(*samples(2100, 5), family="gaussian", sigma=2.0)
     end = _solved({"method": "ism_safeguarded", "tolerance": 1e-7}, problem, 200).projection
     return {"cost": -problem.value(end)}
 
@@ -77,20 +75,17 @@ def _many_samples() -> dict[str, Any]:
 def _escaped(name: str) -> dict[str, Any]:
     """Return where a search ends that leaves saddles: a constant feature beside the best component."""
     features, codes = samples()
-    widened = np.hstack([features, np.zeros((len(features), 2))])
-    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
-    problem = build_problem(TraceObjective(widened, kernel, supervised_gamma(codes)))
+    problem = _built(np.hstack([features, np.zeros((len(features), 2))]), codes, family="gaussian", sigma=2.0)
     start = np.vstack([projection(), np.zeros((2, 2))])
     result = solve(build_solver({"method": name, "escape": True}), problem, start, IterationMonitor(3000))
     return {"cost": -problem.value(result.projection), "status": str(result.status)}
 
 
 def _steps_canary(name: str, family: str, **options: Any) -> Canary:
-    kernel = "gaussian" if family == NARROW else family
-    components = (f"solver/{name}", f"kernel/{kernel}", "evaluation/dense", "paradigm/supervised")
+    kernel, steps = ("gaussian", MORE_STEPS) if family == NARROW else (family, STEPS)
     words = " ".join(("steps", name, family, *map(str, options.values())))
-    steps = MORE_STEPS if family == NARROW else STEPS
-    return Canary(words, components, partial(_some_steps, family, {"method": name, **options}, steps))
+    components = f"solver/{name} kernel/{kernel} evaluation/dense paradigm/supervised"
+    return canary(words, components, _some_steps, family, {"method": name, **options}, steps)
 
 
 CANARIES = [
@@ -104,15 +99,11 @@ CANARIES = [
     *(_steps_canary(name, family) for name in AUTHORS for family in ("gaussian", "polynomial")),
     _steps_canary("authors_ism", "polynomial", version=1),
     *(
-        Canary(
-            f"optimum {name}",
-            (f"solver/{name}", "kernel/multiquadric", "evaluation/dense"),
-            partial(_optimum, "multiquadric", {"method": name}),
-        )
+        canary(f"optimum {name}", f"solver/{name} kernel/multiquadric evaluation/dense", _optimum, name)
         for name in SEARCHES
         if name != "ism_2018"
     ),
-    *(Canary(f"escape {name}", (f"solver/{name}", "kernel/gaussian"), partial(_escaped, name)) for name in VARIED),
-    Canary("optimum of many samples", ("solver/ism_safeguarded", "kernel/gaussian"), _many_samples),
-    Canary("optimum in the row space", ("solver/ism_safeguarded", "kernel/gaussian"), _wide),
+    *(canary(f"escape {name}", f"solver/{name} kernel/gaussian", _escaped, name) for name in VARIED),
+    canary("optimum of many samples", "solver/ism_safeguarded kernel/gaussian", _many_samples),
+    canary("optimum in the row space", "solver/ism_safeguarded kernel/gaussian", _wide),
 ]

@@ -1,15 +1,15 @@
 """Canaries of whole runs of each system: samples, problem, method and referee, in this process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from contract.canary import Canary, bundled
+from contract.canary import Canary, bundled, canary
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.dataset import Labelling
 from kdrbench.suite.engine.batch import Batch
@@ -82,56 +82,39 @@ def _labelled(data: str) -> Dataset:
     return replace(dataset, labellings=(Labelling("halves", codes, ("low", "high")),))
 
 
-def _solver(name: str, components: tuple[str, ...], **asked: Any) -> Canary:
-    solver = asked.get("method", {"method": "ism"})["method"]
-    always = (f"solver/{solver}", "referee/ikdr", f"evaluation/{asked.get('evaluation', {}).get('evaluator', 'dense')}")
-    kernel = asked.get("kernel", {"family": "gaussian"})["family"]
-    start = asked.get("start", "surrogate")
-    split = asked.get("split", "folds")
-    listed = (*always, f"kernel/{kernel}", f"start/{start}", f"splits/{split}", *components)
-    return Canary(f"ikdr {name}", tuple(dict.fromkeys(listed)), partial(ikdr, **asked))
+def _solver(name: str, components: str = "paradigm/supervised", **asked: Any) -> Canary:
+    cell = defined(**{name: value for name, value in asked.items() if name != "number"})
+    parts = {"solver": cell["method"]["method"], "evaluation": cell["evaluation"].get("evaluator", "dense")}
+    parts |= {"kernel": cell["kernel"]["family"], "start": cell["start"], "splits": cell["split"]}
+    named = " ".join(f"{kind}/{part}" for kind, part in parts.items())
+    return canary(f"ikdr {name}", f"referee/ikdr {named} {components}", ikdr, **asked)
 
 
 def _clustering(paradigm: str, rounds: str, **asked: Any) -> Canary:
     """Return a canary of a paradigm of clustering: the papers' rounds, or some towards a joint optimum."""
     joint = {"rule": "joint", "tolerance": 1e-6, "max_rounds": 3} if rounds == "joint" else {"max_rounds": 4}
-    parameters = {**joint, **asked.pop("parameters", {})}
+    parameters = {**joint, **asked.pop("parameters", {"n_clusters": 3})}
     method = {"method": "ism", "max_iterations": 8}
     options = {"split": "none", "paradigm": paradigm, "parameters": parameters, "method": method, **asked}
-    components = (f"paradigm/{paradigm}", f"rounds/{rounds}")
     first = "scaled" if parameters.get("first") == "scaled" else None
     varied = (asked.get("kernel"), asked.get("evaluation"), first and {"first": first})
     words = " ".join((paradigm, rounds, *(str(*part.values()) for part in varied if part)))
-    return _solver(words, components, **options)
+    return _solver(words, f"paradigm/{paradigm} rounds/{rounds}", **options)
 
 
 def _baseline(name: str, paradigm: str, split: str) -> Canary:
     shown = 0.2 if paradigm == "semi_supervised" else None
     parameters = {} if paradigm == "supervised" else {"n_clusters": 3}
-    asked = {
-        "kind": "baseline",
-        "kernel": {},
-        "start": "",
-        "paradigm": paradigm,
-        "shown": shown,
-        "parameters": parameters,
-    }
-    measure = partial(ikdr, method={"method": name}, split=split, **asked)
-    return Canary(
-        f"ikdr {name}", (f"baseline/{name}", f"splits/{split}", "referee/ikdr", f"paradigm/{paradigm}"), measure
-    )
+    asked = {"kind": "baseline", "kernel": {}, "start": "", "shown": shown, "parameters": parameters}
+    asked |= {"method": {"method": name}, "paradigm": paradigm, "split": split}
+    components = f"baseline/{name} splits/{split} referee/ikdr paradigm/{paradigm}"
+    return canary(f"ikdr {name}", components, ikdr, **asked)
 
 
 def _tricks(learner: str) -> dict[str, Any]:
     variants = ("plain", "cross_validated", "aligned", "centred")
-    definition = {
-        "learners": [learner],
-        "variants": list(variants),
-        "candidates": {"sigmas": [0.3, 1.0, 10.0]},
-        "n_train": 40,
-        "n_folds": 3,
-        "test_selected": True,
-    }
+    definition = {"learners": [learner], "variants": list(variants), "candidates": {"sigmas": [0.3, 1.0, 10.0]}}
+    definition |= {"n_train": 40, "n_folds": 3, "test_selected": True}
     return results_of("kpca_trick", bundled("iris"), definition, rows=tuple((learner, variant) for variant in variants))
 
 
@@ -182,74 +165,46 @@ def _atlas() -> dict[str, Any]:
     return results_of("atlas", bundled("wine"), definition, 1, rows=(("ism",),))
 
 
+def _constrained(name: str, component: str, function: Callable[..., Any], rule: str) -> Canary:
+    boosted = name == "definite_boost"
+    method = {"step": "symmetric"} if boosted else {"divergence": name, "solver": "cyclic"}
+    components = f"{component} splits/low_rank referee/low_rank" + ("" if boosted else f" divergence/{name}")
+    return canary(f"low_rank {name}", components, function, **method, rule=rule)
+
+
+_TRICKS = "selection/plain selection/cross_validated selection/aligned splits/kpca_trick referee/kpca_trick"
 CANARIES = [
-    _solver("supervised", ("paradigm/supervised",)),
-    _solver("supervised, second partition", ("paradigm/supervised",), number=4),
-    _solver("supervised, polynomial", ("paradigm/supervised",), kernel={"family": "polynomial"}),
-    _solver("supervised, not stratified", ("paradigm/supervised",), stratified=False, scaling="own"),
-    _solver("supervised, integers", ("paradigm/supervised",), parameters={"labels": "integers"}, split="none"),
-    _solver("supervised, subset", ("paradigm/supervised",), split="subsets", number=1),
-    _solver("supervised, eigengap", ("paradigm/supervised",), split="none", n_components="eigengap"),
-    _solver("supervised, random start", ("paradigm/supervised",), start="random", starts=2),
-    _solver("supervised, first axes", ("paradigm/supervised",), start="identity", method={"method": "start_alone"}),
-    _clustering("unsupervised", "published", parameters={"n_clusters": 3}),
-    _clustering("unsupervised", "joint", parameters={"n_clusters": 3}),
+    _solver("supervised"),
+    _solver("supervised, second partition", number=4),
+    _solver("supervised, polynomial", kernel={"family": "polynomial"}),
+    _solver("supervised, not stratified", stratified=False, scaling="own"),
+    _solver("supervised, integers", parameters={"labels": "integers"}, split="none"),
+    _solver("supervised, subset", split="subsets", number=1),
+    _solver("supervised, eigengap", split="none", n_components="eigengap"),
+    _solver("supervised, random start", start="random", starts=2),
+    _solver("supervised, first axes", start="identity", method={"method": "start_alone"}),
+    _clustering("unsupervised", "published"),
+    _clustering("unsupervised", "joint"),
     _clustering("unsupervised", "published", parameters={"n_clusters": 3, "centred": False, "first": "scaled"}),
     _clustering(
         "unsupervised", "published", parameters={"n_clusters": 3, "centred": False}, evaluation={"evaluator": "panels"}
     ),
-    _clustering("unsupervised", "published", parameters={"n_clusters": 3}, kernel={"family": "polynomial"}),
-    _clustering("semi_supervised", "published", shown=0.2, parameters={"n_clusters": 3}),
-    _clustering("semi_supervised", "joint", shown=1, parameters={"n_clusters": 3}),
-    _clustering("alternative", "published", labellings={"given": "classes", "sought": "halves"}),
-    _clustering("alternative", "joint", labellings={"given": "halves", "sought": "classes"}),
+    _clustering("unsupervised", "published", kernel={"family": "polynomial"}),
+    _clustering("semi_supervised", "published", shown=0.2),
+    _clustering("semi_supervised", "joint", shown=1),
+    _clustering("alternative", "published", parameters={}, labellings={"given": "classes", "sought": "halves"}),
+    _clustering("alternative", "joint", parameters={}, labellings={"given": "halves", "sought": "classes"}),
     *(_baseline(name, "supervised", "folds") for name in ("svm", "lda")),
     _baseline("spectral_clustering", "unsupervised", "none"),
     _baseline("label_spreading", "semi_supervised", "none"),
+    *(canary(f"kpca_trick {learner}", f"learner/{learner} {_TRICKS}", _tricks, learner) for learner in ("dne", "lmnn")),
+    *(canary(f"kpca_figures {number}", f"figure/{number} learner/dne", _figure, number) for number in (2, 3, 4, 5)),
+    *(_constrained(name, "projection/cyclic", _low_rank, "published") for name in ("burg", "von_neumann")),
+    _constrained("definite_boost", "boosting/definite_boost", _gram_target, "kkt"),
     *(
-        Canary(
-            f"kpca_trick {learner}",
-            (
-                f"learner/{learner}",
-                "selection/plain",
-                "selection/cross_validated",
-                "selection/aligned",
-                "splits/kpca_trick",
-                "referee/kpca_trick",
-            ),
-            partial(_tricks, learner),
-        )
-        for learner in ("dne", "lmnn")
-    ),
-    *(
-        Canary(f"kpca_figures {number}", (f"figure/{number}", "learner/dne"), partial(_figure, number))
-        for number in (2, 3, 4, 5)
-    ),
-    *(
-        Canary(
-            f"low_rank {divergence}",
-            (f"divergence/{divergence}", "projection/cyclic", "splits/low_rank", "referee/low_rank"),
-            partial(_low_rank, divergence=divergence, solver="cyclic", rule="published"),
-        )
-        for divergence in ("burg", "von_neumann")
-    ),
-    Canary(
-        "low_rank definite_boost",
-        ("boosting/definite_boost", "splits/low_rank", "referee/low_rank"),
-        partial(_gram_target, step="symmetric", rule="kkt"),
-    ),
-    *(
-        Canary(
-            f"league {method} {rules}",
-            (f"reducer/{method}", "splits/league", "judge/league"),
-            partial(_league, method, rules),
-        )
+        canary(f"league {method} {rules}", f"reducer/{method} splits/league judge/league", _league, method, rules)
         for method, rules in (("lda", "tuned"), ("kdr_gaussian", "default"))
     ),
-    Canary("noise lda", ("noise/permutation", "reducer/lda"), _noise),
-    Canary(
-        "atlas linear",
-        ("atlas/starts", "solver/ism", "kernel/linear", "start/random", "start/surrogate", "splits/folds"),
-        _atlas,
-    ),
+    canary("noise lda", "noise/permutation reducer/lda", _noise),
+    canary("atlas linear", "atlas/starts solver/ism kernel/linear start/random start/surrogate splits/folds", _atlas),
 ]

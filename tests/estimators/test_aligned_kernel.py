@@ -42,10 +42,7 @@ def test_its_matrix_is_what_others_take_as_precomputed():
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        (
-            "gausian",
-            "unknown candidates 'gausian'. Did you mean 'gaussian'.*Also allowed: a list of kernels",
-        ),
+        ("gausian", "unknown candidates 'gausian'. Did you mean 'gaussian'.*Also allowed: a list of kernels"),
         ([], "alignment needs at least one kernel"),
         ([np.dot], "alignment combines single kernels"),
         ([Combination((Term(1.0, Polynomial(2)),))], "alignment combines single kernels"),

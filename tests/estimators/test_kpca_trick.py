@@ -99,24 +99,14 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
         ),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
-        (
-            {"learner_params": {"k": 3}},
-            "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations",
-        ),
+        ({"learner_params": {"k": 3}}, "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
-        ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
         ({"selection": "align"}, "unknown selection 'align'. Did you mean 'alignment'.*Also allowed: None"),
-        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'"),
-        (
-            {"kernel_params": {"sigma": 1}},
-            "kernel_params are those of one kernel, and selection",
-        ),
+        ({"kernel_params": {"sigma": 1}}, "kernel_params are those of one kernel, and selection"),
         ({"kernel": Polynomial(2)}, "selection needs candidates where the kernel is Polynomial"),
         ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
-        ({"candidates": []}, "alignment needs at least one kernel"),
         ({"kernel": "precomputed"}, "a precomputed kernel leaves nothing to select: set selection=None"),
         ({"selection": "cross_validation", "n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
-        ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
     ],
 )
 def test_what_is_not_allowed_is_said(options, message):

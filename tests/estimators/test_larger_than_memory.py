@@ -169,11 +169,7 @@ def test_errors_say_what_to_do():
         ({"kernel": "multiquadric"}, labels, "one of the kernels linear, squared, polynomial, gaussian"),
         ({"kernel": Multiquadric(1.0)}, labels, "one of the kernels linear, squared, polynomial, gaussian"),
         ({"kernel": "linear", "evaluation": {"evaluator": "panels"}}, labels, "by 'monomial_sums' for this kernel"),
-        (
-            {"paradigm": "unsupervised", "paradigm_params": {"n_clusters": 2}},
-            None,
-            "got paradigm 'unsupervised'",
-        ),
+        ({"paradigm": "unsupervised", "paradigm_params": {"n_clusters": 2}}, None, "got paradigm 'unsupervised'"),
         ({"kernel": "linear"}, None, "requires y to be passed"),
         ({"kernel": "linear"}, labels[:7], r"need one label each, 900; got shape \(7,\)"),
         ({"kernel": "linear"}, labels + 0.5, "Unknown label type"),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem, plan
+from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
-from kdrbench.problems import PassStoppedError, evaluated_as
+from kdrbench.problems import PassStoppedError
 from support import evaluation_cases
 from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
 from support.helpers import KERNELS, random_projection
@@ -106,13 +106,6 @@ def test_a_problem_evaluated_otherwise_shares_its_counters():
     assert (problem.counters.surrogate, other.counters.surrogate) == (2, 2)
 
 
-def test_no_plan_chooses_them():
-    for kernel in ALL.values():
-        for n_components in (1, 3):
-            for evaluation in (None, Evaluation(tolerance=1e-3)):
-                assert plan(objective_of(kernel), n_components, evaluation).evaluator in ("dense", "factored")
-
-
 def test_autograd_says_which_kernels_it_knows():
     for kernel in (RATIONAL, ALL["rbf-relative"]):
         message = f"autograd knows linear, .* and multiquadric .*, not {type(kernel).__name__}; choose another"
@@ -134,9 +127,6 @@ def test_oracles_they_lack_are_refused(evaluator, oracles):
             getattr(problem, oracle)(*arguments)
 
 
-def test_unknown_ways_and_single_evaluators_are_refused():
-    objective = objective_of(Linear())
+def test_unknown_ways_are_refused():
     with pytest.raises(InputError, match=r"unknown evaluator 'autogard'. Did you mean 'autograd'"):
-        build_problem(objective).evaluated("autogard")
-    with pytest.raises(InputError, match="DenseProblem cannot be evaluated as 'autograd'; make it with build_problem"):
-        evaluated_as("autograd", DenseProblem(objective))
+        build_problem(objective_of(Linear())).evaluated("autogard")

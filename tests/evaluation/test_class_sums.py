@@ -1,6 +1,5 @@
 """Class sums of a Gaussian: their oracles and their proved error against dense arrays, bits, memory, and the choice."""
 
-import threading
 import tracemalloc
 from dataclasses import replace
 from itertools import permutations
@@ -15,8 +14,7 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
-from kdrbench.samples import ArraySamples, TreeSum, parts_of
-from kdrbench.samples.passes import ThreadEngine
+from kdrbench.samples import TreeSum
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import random_projection
@@ -198,19 +196,6 @@ def test_the_tree_adds_in_one_way_whatever_comes_first():
             found.add(tree.total()[0].tobytes())
         assert len(found) == 1
         np.testing.assert_allclose(np.frombuffer(found.pop()), np.sum(parts, axis=0))
-
-
-def test_every_row_is_in_one_part():
-    seen, lock = [], threading.Lock()
-
-    def partial_sums(samples, rows):
-        with lock:
-            seen.extend(range(rows.start, rows.stop))
-        return (np.array([float(rows.stop - rows.start)]),)
-
-    samples = ArraySamples(np.zeros((70_001, 1)))
-    assert ThreadEngine(2).run(samples, parts_of(70_001), partial_sums)[0][0] == 70_001
-    assert sorted(seen) == list(range(70_001))
 
 
 def test_no_array_of_samples_by_samples_or_by_functions_is_made():

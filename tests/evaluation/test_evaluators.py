@@ -8,17 +8,16 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem, plan
-from kdrbench.evaluation.cost_model import largest_rank, n_monomials
+from kdrbench.evaluation.cost_model import largest_rank
 from kdrbench.evaluation.dense import DenseProblem
-from kdrbench.evaluation.factored import FactoredProblem, monomial_changes, monomial_features
+from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from support.equal_oracles import assert_equal_oracles
-from support.evaluation_cases import FACTORED, GAMMAS, each_once, gamma_of, kernels_of, objective_of
+from support.evaluation_cases import FACTORED, GAMMAS, each_once, kernels_of, objective_of
 from support.helpers import KERNELS, random_projection, random_samples
 
 N = 50
@@ -139,34 +138,6 @@ def test_factors_agree_in_any_unit(kernel):
         assert_equal_oracles(FactoredProblem(objective), DenseProblem(objective), 2, rounding)
 
 
-@pytest.mark.parametrize(("degree", "offset", "scale"), [(0, 1.0, 0.5), (1, 0.0, 0.5), (3, 0.7, 0.3), (5, 2.0, 1.0)])
-def test_monomials_multiply_to_the_polynomial_and_change_with_it(degree, offset, scale):
-    rng = np.random.default_rng(0)
-    samples, moved, others = (rng.standard_normal((20, 4)) for _ in range(3))
-    features, of_others = (monomial_features(one, degree, offset, scale) for one in (samples, others))
-    assert features.shape == (20, n_monomials(4, degree))
-    expected = (scale * samples @ others.T + offset) ** degree
-    np.testing.assert_allclose(features @ of_others.T, expected, atol=1e-12 * np.abs(expected).max())
-    # d (s p'o + c)^k along r is k (s p'o + c)^(k - 1) s r'o; the second sample is another one, and stays.
-    slopes = (scale * samples @ others.T + offset) ** max(degree - 1, 0)
-    expected = degree * slopes * scale * (moved @ others.T)
-    got = monomial_changes(samples, moved, degree, offset, scale) @ of_others.T
-    np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-def test_sums_with_gamma_by_their_definition(gamma):
-    rng = np.random.default_rng(2)
-    chosen = gamma_of(gamma, np.arange(N) % 3)
-    sums = GammaSums(chosen)
-    dense = (chosen.factor * chosen.weights) @ chosen.factor.T
-    features, columns = rng.standard_normal((N, 4)), rng.standard_normal((N, 3))
-    weighted = dense * (features @ features.T)
-    np.testing.assert_allclose(sums.diagonal, np.diagonal(dense), atol=1e-13)
-    np.testing.assert_allclose(sums.applied(features, columns), weighted @ columns, atol=1e-11)
-    np.testing.assert_allclose(sums.quadratic(features, columns), columns.T @ weighted @ columns, atol=1e-10)
-
-
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
 def test_a_pivoted_factor_keeps_its_promise(tolerance):
     samples = np.random.default_rng(0).standard_normal((300, 3))
@@ -256,24 +227,17 @@ def test_many_classes_and_many_factors_are_no_savings():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"threads": 0}, "threads must be an integer >= 1"), ({"tolerance": 5.0}, "tolerance must be a number >= 0")],
+    [
+        ({"threads": 0}, "threads must be an integer >= 1"),
+        ({"tolerance": 5.0}, "tolerance must be a number >= 0"),
+        ({"evaluator": "fast"}, r"unknown evaluator 'fast'; allowed: auto, dense, .*low_rank, autograd, pairwise"),
+    ],
 )
 def test_bad_options_of_evaluation_are_named(options, message):
     with pytest.raises(InputError, match=message):
         build_problem(objective_of(50, Gaussian(1.0), n_features=10), Evaluation(**options))
-    with pytest.raises(InputError, match="a projection must have 10 rows"):
-        build_problem(objective_of(50, Linear(), n_features=10)).value(np.ones(10))
-
-
-def test_other_kernels_have_no_exact_factors():
-    features, labels = random_samples()
-    objective = TraceObjective(features, Gaussian(1.0), supervised_gamma(labels))
     with pytest.raises(InputError, match="exact factors exist for linear, squared and polynomial kernels"):
-        FactoredProblem(objective)
-    with pytest.raises(
-        InputError, match=r"unknown evaluator 'fast'; allowed: auto, dense, .*low_rank, autograd, pairwise"
-    ):
-        build_problem(objective, Evaluation(evaluator="fast"))
+        FactoredProblem(objective_of(50, Gaussian(1.0)))
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,14 @@ from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import weighted_gram
-from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix, terms_of
-from kdrbench.kernels.bounded_factor import bounded_factor, pivoted_cholesky
-from kdrbench.kernels.combination import kernel_values
+from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix
+from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem
+from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
-
-
-def gammas():
-    features, _ = random_samples()
-    yield small_problem("gaussian").objective.gamma
-    yield regression_problem(features, features[:, 0], KERNELS["gaussian"], KERNELS["linear"]).objective.gamma
 
 
 def test_a_weighted_gram_has_every_sign():
@@ -85,22 +78,6 @@ def test_a_factor_grows_beyond_what_was_set_aside_for_it():
     left, right = bounded_factor(kernel, many, 1e-8, 200)
     assert left.shape[1] > 100
     np.testing.assert_allclose(left @ right.T, gram_matrix(kernel, many), atol=1e-4)
-
-
-def test_given_pivots_make_the_same_factor_again():
-    kernel = terms_of(KERNELS["gaussian"])
-
-    def rows(pivots):
-        return kernel_values(kernel, SAMPLES[pivots], SAMPLES)
-
-    first = pivoted_cholesky(rows, np.ones(30), 1e-2, 30)
-    again = pivoted_cholesky(rows, np.ones(30), 1e-2, 30, first.pivots)
-    np.testing.assert_allclose(again.columns @ again.columns.T, first.columns @ first.columns.T, atol=1e-12)
-    assert again.trace == pytest.approx(first.trace, abs=1e-12)
-    assert first.trace <= 1e-2 * 30
-    matrix = gram_matrix(KERNELS["gaussian"], SAMPLES)
-    assert first.trace == pytest.approx(np.trace(matrix - first.columns @ first.columns.T), abs=1e-10)
-    assert pivoted_cholesky(rows, np.full(30, np.nan), 1e-2, 30) is None
 
 
 def test_memory_bounds_the_rank_and_the_plan():

@@ -45,14 +45,6 @@ def test_the_optima_are_the_local_maxima_of_a_scan():
     assert place_of(projections[2][::-1], projections, 1.0) == -1
 
 
-def test_safeguarded_ism_finds_the_best_maximum():
-    angles, values = maxima_of_all_directions()
-    found = atlas(MODEL, X, Y, n_starts=10, random_state=0)
-    assert found.optima[0].objective == pytest.approx(values.max(), rel=1e-5)
-    assert len(found.optima) <= len(angles)
-    assert (found.reached >= 0).all()
-
-
 @pytest.mark.slow("hundreds of bootstrapped intervals")
 def test_intervals_of_rank_correlations_cover_the_truth():
     rng = np.random.default_rng(0)

@@ -188,14 +188,6 @@ def test_components_of_pipelines_and_limits():
         choose_n_components(StandardScaler(), X, y)
 
 
-@pytest.mark.slow("starts processes that import scikit-learn")
-def test_resamples_do_not_depend_on_the_number_of_processes():
-    X, y = planted(60, [3.0])
-    angles = [bootstrap_angles(PCA(2), X, y, n_resamples=20, random_state=0, n_jobs=count) for count in (None, 2)]
-    np.testing.assert_array_equal(angles[0].angle_draws_deg, angles[1].angle_draws_deg)
-    np.testing.assert_array_equal(angles[0].importance_intervals, angles[1].importance_intervals)
-
-
 X, Y = np.random.default_rng(0).standard_normal((40, 5)), np.repeat([0, 1], 20)
 MISSING = np.where(np.arange(5) == 2, np.where(np.arange(40) == 3, np.nan, X.T[2])[:, None], X)
 USES = {

@@ -23,11 +23,11 @@ FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 def test_options_that_depend_on_data_are_found_from_it():
     assert build_kernel({"family": "gaussian"}, FEATURES, 2) == Gaussian(median_distance(FEATURES))
     assert build_kernel({"family": "polynomial"}, FEATURES, 4) == Polynomial(3, 1.0, 0.25)
-
-
-def test_options_override_defaults():
     assert build_kernel({"family": "gaussian", "sigma": 3}, FEATURES, 2) == Gaussian(3.0)
     assert build_kernel({"family": "polynomial", "degree": 2, "scale": 1}, FEATURES, 2) == Polynomial(2, 1.0, 1.0)
+    np.testing.assert_array_equal(
+        build_kernel({"family": "rbf_relative"}, FEATURES, 2).sigmas, neighbour_distances(FEATURES, 7)
+    )
 
 
 def test_a_projected_bandwidth_counts_the_features_that_vary():
@@ -89,11 +89,6 @@ def test_a_definition_may_want_more_samples_than_there_are():
         build_kernel({"family": "rbf_relative", "neighbour": 500}, FEATURES, 2)
 
 
-def test_bandwidths_of_samples_come_from_their_neighbours():
-    built = build_kernel({"family": "rbf_relative", "neighbour": 3}, FEATURES, 2)
-    np.testing.assert_array_equal(built.sigmas, neighbour_distances(FEATURES, 3))
-
-
 def test_weights_by_alignment_need_labels_and_use_them():
     members = [{"family": "gaussian"}, {"family": "polynomial"}]
     definition = {"family": "combination", "members": members, "weights": "alignment"}
@@ -123,11 +118,6 @@ def test_what_is_no_kernel_is_refused_and_what_is_one_is_taken():
     assert build_kernel(both := Combination((Term(1.0, kernel),)), FEATURES, 2) is both
 
 
-def test_resolving_a_definition_names_its_wrong_option():
-    with pytest.raises(InputError, match=r"option of kernel family 'gaussian': .*sigmas"):
-        build_kernel({"family": "gaussian", "sigmas": 1.0}, FEATURES, 2)
-
-
 def test_own_families_are_found_among_the_members(tmp_path):
     (tmp_path / "rational.py").write_text(own_methods.KERNEL)
     own = f"{tmp_path / 'rational.py'}:Rational"
@@ -137,10 +127,3 @@ def test_own_families_are_found_among_the_members(tmp_path):
     assert found == own_modules({"family": own})
     assert len(found) == 1
     check_definition({"family": own})
-
-
-def test_defaults_of_the_families_are_those_of_the_papers():
-    features = np.random.default_rng(0).standard_normal((20, 3))
-    plain = build_kernel({"family": "rbf_relative"}, features, 2)
-    np.testing.assert_array_equal(plain.sigmas, neighbour_distances(features, 7))
-    assert build_kernel({"family": "polynomial"}, features, 2) == Polynomial(degree=3, offset=1.0, scale=0.5)

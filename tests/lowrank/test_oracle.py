@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import logm
 
-from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, learn_kernel, rank_one
+from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, diagonal, join, learn_kernel, squared_distances
 from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser
 from support.products import crossed
 
@@ -57,7 +57,7 @@ def test_the_kernel_meets_the_conditions_of_optimality(full_rank, divergence, pe
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_a_dual_that_becomes_needless_returns_to_zero(divergence):
     factor = np.diag([1.0, 2.0, 3.0])
-    constraints = rank_one([[1.0, -1.0, 0.0], [1.0, -1.0, 0.2]], "<=", [2.0, 0.1])
+    constraints = join(squared_distances(3, [(0, 1)], "<=", 2.0), diagonal(3, [1], "<=", 0.1))
     learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)
     alone = learn_kernel(factor, constraints.take([1]), divergence=divergence, stopping=TIGHT)
     assert learned.duals[0] == 0

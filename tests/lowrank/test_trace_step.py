@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, _newton, divided_differences, projection_step, spectrum_of
+from kdrbench.lowrank.trace_step import Projection, _newton, divided_differences, projection_step
 
 
 def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
@@ -122,18 +122,6 @@ def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
         np.testing.assert_allclose(trace.tried[:5], first * np.array([1, 2, 4, 8, 6]), rtol=1e-12)
     elif slope == 0:
         assert trace.tried[1] == pytest.approx(0.5 * (first + limit))
-
-
-@pytest.mark.parametrize("size", [1, 3, 80])
-def test_spectra_of_one_and_two_rows_are_the_full_matrix_ones(size):
-    rng = np.random.default_rng(size)
-    diagonal, rows = 3 * rng.standard_normal(size), rng.standard_normal((2, size))
-    for signs in (np.array([1.0, -1.0]), np.ones(1)):
-        found = spectrum_of(diagonal, rows[: len(signs)], signs, 0.3)
-        matrix = np.diag(diagonal) + 0.3 * (rows[: len(signs)].T * signs) @ rows[: len(signs)]
-        np.testing.assert_allclose(matrix @ found.basis, found.basis * found.values, atol=1e-10)
-        np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(size), atol=1e-12)
-        np.testing.assert_allclose(found.turned, rows[: len(signs)] @ found.basis, atol=1e-10)
 
 
 def test_divided_differences_of_exp_near_and_far():

@@ -4,15 +4,7 @@ from sklearn.datasets import load_iris
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Polynomial, Term
-from kdrbench.metric_learning import (
-    DNE,
-    NCA,
-    KPCATrick,
-    SamplePairs,
-    kernel_pca,
-    scaled_gaussian,
-    squared_distances,
-)
+from kdrbench.metric_learning import DNE, NCA, KPCATrick, SamplePairs, kernel_pca, scaled_gaussian, squared_distances
 from kdrbench.metric_learning.dne import kernel_distances
 from support.helpers import random_samples
 
@@ -121,35 +113,36 @@ def test_a_kernel_that_is_not_positive_is_refused():
         KPCATrick(sigmoid, DNE()).fit(features, labels)
 
 
+FEATURES, LABELS, _ = samples()
+
+
 @pytest.mark.parametrize(
-    ("gram", "message"),
+    ("trick", "features", "message"),
     [
-        (np.ones((3, 2)), r"a training kernel must be a finite square matrix, got shape \(3, 2\)"),
-        (np.full((3, 3), np.nan), "must be a finite square matrix"),
-        (np.array([[1.0, 0.5], [0.2, 1.0]]), "must be symmetric; entries differ from their mirror by up to 0.3"),
-        (np.ones((3, 3)), "the kernel is constant on these 3 samples"),
-        (np.zeros((3, 3)), "the kernel is constant on these 3 samples"),
+        ("precomputed", np.ones((3, 2)), r"a training kernel must be a finite square matrix, got shape \(3, 2\)"),
+        ("precomputed", np.full((3, 3), np.nan), "must be a finite square matrix"),
+        ("precomputed", np.array([[1, 0.5], [0.2, 1]]), "must be symmetric; entries differ from their mirror by up to"),
+        ("precomputed", np.ones((3, 3)), "the kernel is constant on these 3 samples"),
+        ("precomputed", np.zeros((3, 3)), "the kernel is constant on these 3 samples"),
+        ("rbf", FEATURES, r"must be 'precomputed', a kernel of kdrbench\.kernels or a function"),
+        (Gaussian(1.0), np.full((30, 6), np.nan), "features hold 180 NaN"),
+        (
+            lambda a, b: np.ones(len(a)),
+            FEATURES,
+            r"a finite real array of shape \(30, 30\); got float64 of shape",
+        ),
     ],
 )
-def test_matrices_that_are_no_kernels_are_refused(gram, message):
+def test_what_cannot_be_mapped_is_refused(trick, features, message):
     with pytest.raises(InputError, match=message):
-        KPCATrick("precomputed", DNE()).fit(gram, np.arange(3)[: len(gram)] % 2)
+        KPCATrick(trick, DNE()).fit(features, LABELS[: len(features)])
 
 
-def test_what_else_is_refused():
-    features, labels, _ = samples()
-    with pytest.raises(InputError, match=r"must be 'precomputed', a kernel of kdrbench\.kernels or a function"):
-        KPCATrick("rbf", DNE()).fit(features, labels)
+def test_what_a_map_refuses():
     with pytest.raises(InputError, match="n_components must be None, one of auto, or an integer >= 1, got 0"):
-        KPCATrick(Gaussian(1.0), DNE(), n_components=0).fit(features, labels)
-    with pytest.raises(InputError, match="features hold 180 NaN"):
-        KPCATrick(Gaussian(1.0), DNE()).fit(np.full((30, 6), np.nan), labels)
-    fitted = KPCATrick(Gaussian(1.0), DNE()).fit(features, labels)
+        KPCATrick(Gaussian(1.0), DNE(), n_components=0).fit(FEATURES, LABELS)
+    fitted = KPCATrick(Gaussian(1.0), DNE()).fit(FEATURES, LABELS)
     with pytest.raises(InputError, match=r"expected features with 6 columns, got shape \(2, 5\)"):
         fitted.transform(np.ones((2, 5)))
     with pytest.raises(InputError, match=r"the 30 training samples, m x 30; got shape \(2, 5\)"):
         fitted.transform_gram(np.ones((2, 5)))
-    with pytest.raises(
-        InputError, match=r"must be a finite real array of shape \(30, 30\); got float64 of shape \(30,"
-    ):
-        KPCATrick(lambda a, b: np.ones(len(a)), DNE()).fit(features, labels)

@@ -9,15 +9,7 @@ import pytest
 from kdrbench import memory
 from kdrbench.errors import InputError
 from kdrbench.estimators import KPCATrick
-from kdrbench.metric_learning import (
-    DNE,
-    LMNN,
-    NCA,
-    KernelMap,
-    SamplePairs,
-    kernel_pca,
-    scaled_gaussian,
-)
+from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, kernel_pca, scaled_gaussian
 from support.helpers import random_samples
 
 N = 1300

@@ -2,7 +2,6 @@
 
 import tracemalloc
 import warnings
-from itertools import product
 
 import numpy as np
 import pytest
@@ -233,37 +232,6 @@ def test_expert_scores_move_the_clusters():
 def test_bad_settings_are_named(action, message):
     with pytest.raises(InputError, match=message):
         action()
-
-
-def clustered_samples(n_samples=300, n_groups=4, seed=0):
-    rng = np.random.default_rng(seed)
-    centres = 4.0 * rng.standard_normal((n_groups, 3))
-    return centres[np.arange(n_samples) % n_groups] + rng.standard_normal((n_samples, 3))
-
-
-def sine(first, second):
-    return np.linalg.norm(second - first @ (first.T @ second), 2)
-
-
-def dense(kernel, samples):
-    return gram_operator(kernel, samples, Evaluation(evaluator="dense"))
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "squared"])
-def test_operators_have_the_eigenvectors_of_arrays(kernel):
-    samples, kernel = clustered_samples(), KERNELS[kernel]
-    array = dense(kernel, samples)
-    operators = [gram_operator(kernel, samples, Evaluation(evaluator=name)) for name in ("panels", "factored")]
-    for operator, scaled, centred in product(operators, (True, False), (True, False)):
-        scaling = np.abs(array.degrees()) ** -0.5 if scaled else None
-        # Fewer than the centred squared distances have ranks.
-        expected, basis = spectral_embedding(array, 3, scaling=scaling, centred=centred)
-        values, vectors = spectral_embedding(operator, 3, scaling=scaling, centred=centred)
-        np.testing.assert_allclose(values, expected, atol=1e-10 * np.abs(expected).max(), rtol=0)
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
-        # A residual of 1e-8 |A| over gaps of 1e-3 |A| and more.
-        assert sine(basis, vectors) < 1e-5
-        np.testing.assert_allclose(np.abs(vectors).max(axis=0), vectors.max(axis=0), atol=0)
 
 
 def diagonal(entries, counts=None):

@@ -17,13 +17,7 @@ from kdrbench.kernels import (
     Term,
     UserKernel,
 )
-from kdrbench.paradigms import (
-    Alternation,
-    ClusteringTask,
-    expert_scores,
-    given_labellings,
-    supervised_problem,
-)
+from kdrbench.paradigms import Alternation, ClusteringTask, expert_scores, given_labellings, supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver
 from support.helpers import random_projection, random_samples, regression_problem
 

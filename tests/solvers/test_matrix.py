@@ -12,7 +12,6 @@ import pytest
 
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from support.helpers import problem_on
 from support.solver_cases import CASES, ROUNDING
 
 PRECISE = {
@@ -85,24 +84,3 @@ def test_other_rules_end_within_a_share_of_the_maximum(solver, case):
     reached = problem.value(result.projection)
     assert reached >= (1.0 - share) * (case.local_optimum or case.optimum)
     assert reached <= (1.0 + ROUNDING) * case.optimum
-
-
-PROBLEMS = [("wine", 4), pytest.param("cancer", 5, marks=pytest.mark.needs("mirror"))]
-
-
-@pytest.mark.parametrize(("dataset", "q"), PROBLEMS)
-def test_ism_with_the_papers_rule(dataset, q):
-    # Half a unit of the last digit known: NeurIPS 2019 / ISM+ Table 5 prints -1628.14 for Wine.
-    known = {
-        ("wine", "gaussian"): (-1628.14, 0.005),
-        ("wine", "polynomial"): (-141055, 0.5),
-        ("cancer", "gaussian"): (-39814.2, 0.06),
-        ("cancer", "polynomial"): (-2.31307e6, 6),
-    }
-    for kernel in ("gaussian", "polynomial"):
-        expected, digit = known[dataset, kernel]
-        problem = problem_on(dataset, q, kernel)
-        start = make_start("surrogate", problem, q, np.random.default_rng(0))
-        result = solve(build_solver({"method": "ism", "tolerance": 0.01}), problem, start, IterationMonitor())
-        assert result.status is Status.CONVERGED
-        assert -problem.value(result.projection) == pytest.approx(expected, abs=digit)

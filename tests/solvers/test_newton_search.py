@@ -8,13 +8,7 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
-from kdrbench.solvers.newton import (
-    ConjugateGradientModel,
-    FormedModel,
-    NewtonSearch,
-    constrained_minimiser,
-    escaped,
-)
+from kdrbench.solvers.newton import ConjugateGradientModel, FormedModel, NewtonSearch, constrained_minimiser, escaped
 from support.helpers import random_projection, small_problem
 from support.quadratics import Quadratic
 

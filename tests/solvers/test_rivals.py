@@ -7,9 +7,7 @@ import numpy as np
 import pymanopt
 import pytest
 
-from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.kernels import Gaussian, Pairing, UserKernel
+from kdrbench.kernels import Gaussian
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import PUBLISHED_END, Growth
@@ -289,19 +287,6 @@ def test_ism_of_2018_has_isms_iterates(kernel):
 
 
 # Options
-
-
-def test_published_gm_refuses_kernels_unknown_to_autograd():
-    features, labels = random_samples()
-    rational = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
-    problem = supervised_problem(features, labels, rational)
-    with pytest.raises(InputError, match=r"autograd knows linear, .*, not UserKernel; .*or analytic derivatives"):
-        recorded(problem, method="grassmann_trust_region", variant="published")
-    assert recorded(problem, method="grassmann_trust_region")[0].status is Status.CONVERGED
-    result, _ = recorded(
-        build_problem(problem.objective, Evaluation(evaluator="panels")), method="ism_2018", max_iterations=2
-    )
-    assert result.evaluation == "pairwise_sum: asked for"
 
 
 @pytest.mark.parametrize(

@@ -74,21 +74,13 @@ def test_a_problem_without_a_required_oracle_is_refused():
         (np.eye(5, 2), r"start must be 6 x q with q >= 1, got shape \(5, 2\)"),
         (np.eye(6, 0), r"must be 6 x q with q >= 1, got shape \(6, 0\)"),
         (np.ones((6, 7)), "cannot project 6 features to 7 components"),
+        (("surrogate", 7), "cannot project 6 features to 7 components"),
+        (("random", 0), "cannot project 6 features to 0 components"),
+        (("phi", 2), "unknown start 'phi'; allowed: completed, identity, random, surrogate"),
     ],
 )
 def test_bad_starts_are_refused(start, message):
+    problem = small_problem()
+    made = (lambda: make_start(start[0], problem, start[1], None)) if isinstance(start, tuple) else start
     with pytest.raises(InputError, match=message):
-        solve(build_solver({"method": "ism"}), small_problem(), start, IterationMonitor())
-
-
-@pytest.mark.parametrize(
-    ("name", "count", "message"),
-    [
-        ("surrogate", 7, "cannot project 6 features to 7 components"),
-        ("random", 0, "cannot project 6 features to 0 components"),
-        ("phi", 2, "unknown start 'phi'; allowed: completed, identity, random, surrogate"),
-    ],
-)
-def test_starts_that_cannot_be_made_are_refused(name, count, message):
-    with pytest.raises(InputError, match=message):
-        make_start(name, small_problem(), count, np.random.default_rng(0))
+        solve(build_solver({"method": "ism"}), problem, made, IterationMonitor())

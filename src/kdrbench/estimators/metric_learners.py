@@ -100,7 +100,7 @@ class LMNN(_LinearMetricLearner):
         Weight of the squared Frobenius norm of A, >= 0.
     max_iter : int
         Iterations of L-BFGS. Stopping early is a part of the method: more steps fit training samples and classify
-        others worse (:func:`kdrbench.metric_learning.lmnn_optimum` proves an optimum).
+        others worse.
 
     Attributes
     ----------

@@ -140,19 +140,6 @@ def relative_distances(
     return _build(n_samples, [(i, 1.0, j, -1.0), (i, 1.0, k, -1.0)], [1.0, -1.0], senses, bounds, names)
 
 
-def rank_one(vectors: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
-    """Constrain z'Kz for the rows z of ``vectors`` (m x n)."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all() or not rows.any(axis=1).all():
-        raise InputError(
-            f"vectors of rank-one constraints must be an m x n array of finite numbers without rows of zeros, "
-            f"got shape {rows.shape}"
-        )
-    m = len(rows)
-    names = tuple(f"z'Kz of vector {number}" for number in range(m))
-    return Constraints(csr_array(rows), np.ones(m), np.arange(m), _senses(senses, m), _bounds(bounds, m), names)
-
-
 _Term = tuple[IntArray, float, IntArray, float]
 
 

@@ -11,7 +11,7 @@ from kdrbench.metric_learning.kernel_pca import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
-from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective, lmnn_optimum
+from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective
 from kdrbench.metric_learning.nca import NCA
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
@@ -46,7 +46,6 @@ __all__ = [
     "kernel_pca",
     "learn_map",
     "lmnn_objective",
-    "lmnn_optimum",
     "nearest",
     "polynomial_grid",
     "predict_by_neighbours",

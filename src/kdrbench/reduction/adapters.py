@@ -21,15 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kdrbench.extras import needed_for
 from kdrbench.kernels import median_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import (
-    COUNT,
-    FLAG,
-    POSITIVE,
-    Interval,
-    check_parameters,
-    check_value,
-    whole,
-)
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, Interval, check_parameters, check_value, whole
 from kdrbench.reduction.common import Components, LinearReducer, Reducer, Response, Shrinkage, Target
 
 

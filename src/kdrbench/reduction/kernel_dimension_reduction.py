@@ -15,14 +15,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import squared_distances
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import POSITIVE
-from kdrbench.reduction.common import (
-    Components,
-    LinearReducer,
-    Response,
-    Target,
-    in_their_span,
-    numerical_rank,
-)
+from kdrbench.reduction.common import Components, LinearReducer, Response, Target, in_their_span, numerical_rank
 
 # Kernels on continuous targets are factored up to this share of their trace.
 _TARGET_TOLERANCE = 1e-10
