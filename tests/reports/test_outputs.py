@@ -1,7 +1,6 @@
 """What reports a configuration has, by name; which one job makes, what it waits for, and what it makes."""
 
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -133,28 +132,26 @@ def test_targets_are_experiments_tables_and_figures():
     assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
 
 
-def test_every_table_figure_and_page_has_a_caption():
-    flags = {file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.captioned(CONFIG, job).items()}
-    flags["dashboard"] = outputs.dashboard_caption()
-    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {*flags}
-    assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
-    assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
+def test_every_table_and_figure_is_labelled_in_snakemakes_report():
+    flags = {
+        file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.report_flags(CONFIG, job).items()
+    }
+    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} == {*flags}
+    small = {"of": "small", "shows": "time, cost and quality"}
+    assert flags["reports/small.html"] == {"category": "Tables", "labels": small}
     assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
-    assert flags["dashboard"]["category"] == "Dashboard"
+    assert flags["reports/figures/performance_profile.png"]["category"] == "Figures"
 
 
-def test_a_system_may_declare_several_reports_without_captions(monkeypatch):
+def test_a_system_may_declare_several_reports(monkeypatch):
     table, figure = (
-        Report(f"fourth_{kind}", ("fourth",), kind, kind, maker, is_figure=kind == "picture")
-        for kind, maker in (("extra", "own:page"), ("picture", "support.tiny_system:picture"))
+        Report(f"fourth_{kind}", ("fourth",), kind, kind, "own:page", is_figure=kind == "picture")
+        for kind in ("extra", "picture")
     )
     system = type(outputs.system_of(EXPERIMENTS["fourth"]))
     monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
     config = CONFIG | {"run": ["fourth"]}
     assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
-    (job,) = outputs.report_jobs(config)
-    captions = {Path(flags["caption"]).name for flags in outputs.captioned(config, job).values()}
-    assert captions == {"table_other.rst", "figure_other.rst"}
 
 
 def test_numbers_of_a_text_are_a_table_of_its_paper():
