@@ -14,7 +14,7 @@ from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
 from kdrbench.suite.reports.dashboard.overview import checks_of, counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
-from kdrbench.suite.reports.dashboard.rendering import Cells, percent_label, sort_key
+from kdrbench.suite.reports.dashboard.rendering import Cells, sort_key
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
 from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
@@ -85,12 +85,11 @@ def test_bars_count_all_and_add_up(grid):
     config, runs, _ = grid
     (first, *_) = endings = endings_of(runs)
     assert (first.title, first.total) == ("All results", len(runs))
-    assert {share.name: share.count for share in first.shares}["failed"] == 2 * 2
+    assert first.parts["failed"] == 2 * 2
     verdicts = shares_of(compare({"ikdr": runs}, config))
     assert verdicts[0].title == "NeurIPS 2019"
     for bar in [*endings, *verdicts]:
-        assert sum(share.count for share in bar.shares) == bar.total
-        assert sum(share.percent for share in bar.shares) == pytest.approx(100)
+        assert sum(bar.parts.values()) == bar.total
 
 
 def check_of(title, runs, config):
@@ -138,7 +137,7 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
     assert len(check.cases) == int((runs["method"] == "dg").sum())
     assert "at most 1e-06" in check.meaning
     (first, *_) = endings_of(runs)
-    assert {share.name: share.count for share in first.shares}["own_rule"] == int(solved.sum())
+    assert first.parts["own_rule"] == int(solved.sum())
     data = json.loads(unpacked(render_dashboard(runs, config, small[2], [], Parts()), "data"))
     place = data["runs"]["columns"].index("status")
     assert listed(data["runs"]["values"][place]).count("own_rule") == int(solved.sum())
@@ -256,9 +255,8 @@ def test_nothing_empty_is_shown(small):
     assert touched([one for one in comparisons if not one.experiment]) == []
     bars = shares_of(comparisons)
     assert bars[0].title == "NeurIPS 2019"
-    not_run = [next(share.count for share in bar.shares if share.name == "not run") for bar in bars]
     # Tables of the paper of which nothing was run have no bar.
-    assert all(missing < bar.total for missing, bar in zip(not_run[1:], bars[1:], strict=True))
+    assert all(bar.parts["not run"] < bar.total for bar in bars[1:])
     assert len(bars) < 1 + len({(one.table, one.setting) for one in comparisons})
 
 
@@ -367,14 +365,6 @@ def test_a_series_without_points_has_no_entry():
     panels[0].series.extend([Series("c", [], []), Series("d", [1.0], [float("nan")])])
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels))] == ["a", "b"]
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels), 1)] == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("percent", "words"),
-    [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
-)
-def test_a_share_of_something_is_never_nothing(percent, words):
-    assert percent_label(percent) == words
 
 
 def test_a_panel_without_points_says_so():

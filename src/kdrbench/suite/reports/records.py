@@ -47,6 +47,17 @@ __all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
+# Columns of rows by what they are about, in the order in which a reader asks; those of a system's own are results.
+COLUMN_GROUPS = {
+    "Time": "time_s cpu_s warm_s warm_cpu_s warm_iqr_s repeats wall_s time_limit_s unclocked_s unaccounted "
+    "contaminated drift drifted cores load involuntary_switches evaluation_s",
+    "Memory": "memory_mib memory_limit_mib memory_meter",
+    "Calls": "value_calls gradient_calls value_gradient_calls hessian_vector_calls hessian_calls surrogate_calls",
+    "Problem": "paradigm split partition kernel_weights n_train n_test n_samples n_features n_constant_features "
+    "n_components rank evaluation",
+    "Provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
+    "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
+}
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 

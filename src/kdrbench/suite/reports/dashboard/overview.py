@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -39,22 +38,12 @@ _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _ASKED_AGAIN = "The same question in other experiments"
 
 
-@dataclass(frozen=True)
-class Share:
-    """A part of a bar: ``name`` chooses its colour, ``percent`` its width."""
-
-    name: str
-    count: int
-    percent: float
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a bar is of, and its parts, empty ones too."""
+class Bar(NamedTuple):
+    """What a bar is of, and how often each name comes: names choose colours, and there are those of no part too."""
 
     title: str
     total: int
-    shares: list[Share]
+    parts: dict[str, int]
 
 
 def touched(comparisons: list[Comparison]) -> list[Comparison]:
@@ -74,7 +63,7 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
         own = [line for line in lines if line.paper == paper]
         places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
         tables = _bars(places, (str(line.verdict) for line in own), verdicts)
-        run = [bar for bar in tables if any(one.count for one in bar.shares if one.name != Verdict.NOT_RUN)]
+        run = [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
         bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
     return bars
 
@@ -95,8 +84,7 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
 
 def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
     """Return a bar of how often each name of ``order`` comes."""
-    counts, total = Counter(names), len(names)
-    return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+    return Bar(title, len(names), {name: names.count(name) for name in order})
 
 
 def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
