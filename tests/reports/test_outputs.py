@@ -77,7 +77,7 @@ def test_figures_are_those_that_the_runs_can_show():
     ("name", "files"),
     [
         ("small_scatter", ["findings of small", "results/data/wine.npz"]),
-        ("small_cost_against_time", ["traces of small"]),
+        ("small_cost_against_time", ["traces of small", "results/optima/known.npz"]),
         (
             "segments_segmentation",
             ["findings of segments", "results/data/flower.npz", "results/data/wine.npz", "results/data/flower.png"],
@@ -85,26 +85,13 @@ def test_figures_are_those_that_the_runs_can_show():
         ("kpca_figure3", ["findings of kpca_figure3", "results/data/ionosphere.npz"]),
         ("kpca_figure5", []),
         ("digits", []),
-        ("performance_profile", [f"traces of {name}" for name in ("small", "again", "scaling_d", "segments")]),
-    ],
-)
-def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
-    report = outputs.figures_of(CONFIG)[name]
-    paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"])
-    assert paths == files
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
         ("small", ["traces of small", "traces of redrawn", "results/optima/known.npz"]),
-        ("kpca_table1", []),
-        ("digits", []),
         ("paired_tests", []),
     ],
 )
-def test_a_table_waits_for_what_its_costs_are_compared_with(name, files):
-    report = outputs.tables_of(CONFIG)[name]
+def test_a_report_waits_for_what_it_is_made_of(name, files):
+    # A figure and a table may have one name.
+    report = (outputs.tables_of(CONFIG) | outputs.figures_of(CONFIG))[name]
     stored = ["results/optima/known.npz"]
     paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
     assert paths == files

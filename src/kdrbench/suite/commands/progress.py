@@ -47,8 +47,7 @@ def status(results: Path, name: str) -> None:
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
     rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
-    losing = losing_cells(rows, grid.config)
-    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing)]))
+    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
 
