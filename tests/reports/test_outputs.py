@@ -9,35 +9,20 @@ from kdrbench.suite.reports import outputs
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
-LOW_RANK_PAPER = {"paper": "lowrank2006"}
+DRAWN = {"published": {"paper": "neurips2019", "figure": "1a"}}
+FIGURES = {"system": "kpca_figures", "datasets": ["ionosphere"], "title": "T."}
+LOW_RANK = {"system": "low_rank", "published": {"paper": "lowrank2006"}, "title": "T."}
 EXPERIMENTS = {
     "small": IKDR | PAPER,
     "again": IKDR | PAPER | {"folds": 1},
     "scaling_d": IKDR | {"folds": 1},
     "redrawn": IKDR | {"partitions": 2},
-    "segments": {
-        "paradigm": "alternative",
-        "datasets": ["flower", "wine"],
-        "title": "T.",
-        "published": {"paper": "neurips2019", "figure": "1a"},
-    },
+    "segments": {"paradigm": "alternative", "datasets": ["flower", "wine"], "title": "T."} | DRAWN,
     "kpca_tables": {"system": "kpca_trick", "learners": ["nca", "own.py:Axes"], "title": "T."},
-    "kpca_figure3": {"system": "kpca_figures", "figure": 3, "datasets": ["ionosphere"], "title": "T."},
-    "kpca_figure5": {"system": "kpca_figures", "figure": 5, "datasets": ["ionosphere"], "title": "T."},
-    "digits": {
-        "system": "low_rank",
-        "published": LOW_RANK_PAPER,
-        "datasets": ["digits"],
-        "constraints": [0, 25],
-        "title": "T.",
-    },
-    "size": {
-        "system": "low_rank",
-        "published": LOW_RANK_PAPER,
-        "datasets": ["scaling-500"],
-        "constraints": [50],
-        "title": "T.",
-    },
+    "kpca_figure3": FIGURES | {"figure": 3},
+    "kpca_figure5": FIGURES | {"figure": 5},
+    "digits": LOW_RANK | {"datasets": ["digits"], "constraints": [0, 25]},
+    "size": LOW_RANK | {"datasets": ["scaling-500"], "constraints": [50]},
     "fourth": {"system": "support.tiny_system:TinySystem", "title": "T."},
 }
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}

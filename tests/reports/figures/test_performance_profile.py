@@ -7,7 +7,7 @@ import pytest
 from kdrbench.suite.reports.figures.chart import Scale
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile, profile
-from support.report_rows import run, trace_line
+from support.report_rows import run, trace_line, traced_runs
 
 
 def test_the_profile_is_dolan_and_mores():
@@ -95,13 +95,8 @@ ALONE = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers"
 
 def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     # Each fold falls from -1 to -2 within a second; every next one begins when the one before it has ended.
-    lines = [
-        trace_line("ism", fold, time_s=1 + fold + step / 4, cost=-1 - step / 4, stationarity=0.1)
-        for fold in range(5)
-        for step in range(5)
-    ]
-    (tmp_path / "wine-ism.jsonl").write_text("".join(lines))
-    runs = pd.DataFrame([run("wine", "ism", fold) for fold in range(5)])
+    traces = [[(1 + fold + step / 4, -1 - step / 4) for step in range(5)] for fold in range(5)]
+    runs = traced_runs(tmp_path, {"ism": traces})
     (panel,) = cost_against_time(runs, tmp_path, "e", ALONE).panels
     (median,) = [series for series in panel.series if series.label == "median"]
     for curve in (median.y, median.lower, median.upper):

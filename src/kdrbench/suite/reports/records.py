@@ -86,6 +86,9 @@ def read_runs(path: Path) -> pd.DataFrame:
 
     Raises ``InputError`` where there is none, and ``DamagedError`` for one that is not as it was written.
     """
+    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
+    import pandas as pd
+
     if not path.is_file():
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
     try:
@@ -99,20 +102,13 @@ def read_runs(path: Path) -> pd.DataFrame:
         texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
         if any(text != shown for text, shown in texts.items()):
             runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
-    return _with_plain_texts(runs)
-
-
-def _with_plain_texts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with texts as objects: rows of columns of pandas' own type take several times as long to take."""
-    import pandas as pd
-
-    texts = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    return runs.astype(dict.fromkeys(texts, object)).copy()
+    of_text = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    # Rows of columns of pandas' own type of text take several times as long to take.
+    return runs.astype(dict.fromkeys(of_text, object)).copy()
 
 
 def _parsed(path: Path) -> pd.DataFrame:
     """Read a table; ``ValueError`` or ``KeyError`` where columns, the end of a line or that of the file are missing."""
-    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
     import pandas as pd
 
     # Only an empty cell is no value: a message may be "NA". A column's type is that of all its rows, not of a part.
