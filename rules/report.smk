@@ -61,7 +61,7 @@ rule dashboard:
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
-        report(f"{REPORTS}/dashboard.html", **outputs.dashboard_caption()),
+        report(f"{REPORTS}/dashboard.html", category="Dashboard", labels={"of": "all"}),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
     localrule: True

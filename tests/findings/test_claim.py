@@ -1,6 +1,5 @@
 """Decisions by shares, and the data sets of a paper."""
 
-import json
 import math
 
 import pytest
@@ -16,7 +15,6 @@ from kdrbench.suite.findings.finding import (
     share_of,
     side_of,
 )
-from kdrbench.suite.reports.progress import claim_lines
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 
@@ -125,13 +123,3 @@ def test_a_number_meets_its_bounds_by_a_share():
     assert (reached(0.001, most=0.0), reached(0.0, most=0.0)) == (0.0, 1.0)
     for number in (4.0, 25.0):
         assert reached(number, least=5.0, most=20.0) == pytest.approx(0.8)
-
-
-def test_the_decisions_of_claims_are_counted(tmp_path):
-    path = tmp_path / "claims.json"
-    decisions = (Decision.MOSTLY, Decision.CONFIRMED, Decision.MOSTLY)
-    path.write_text(json.dumps([{"verdict": str(one)} for one in decisions]))
-    assert claim_lines(path)[0].startswith("claims of the papers: 2 mostly confirmed, 1 confirmed")
-    # Experiments that name no paper have no claims.
-    path.write_text("[]")
-    assert claim_lines(path) == []

@@ -11,7 +11,7 @@ from kdrbench.suite.reports.records import problem_of
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.configs import whole_config
-from support.report_rows import run, trace_line
+from support.report_rows import traced_runs
 
 CONFIG = whole_config()
 PLACE = ("table4_supervised", "wine", "gaussian", 0)
@@ -117,16 +117,9 @@ def test_a_better_run_beats_the_stored_solution():
     assert known(-5.0).best(("ismplus_table5", "wine", "gaussian", 0), []) == math.inf
 
 
-def traced(folder, cost):
-    points = [{"time_s": 1.0 + step, "calls": step + 1, "cost": cost * (step + 1) / 2} for step in (0, 1)]
-    lines = [trace_line("ism", 0, stationarity=0.1, **point) for point in points]
-    (folder / "wine-ism.jsonl").write_text("".join(lines))
-    return pd.DataFrame([run("wine", "ism", 0, experiment=PLACE[0])])
-
-
 @pytest.mark.parametrize(("stored", "gap"), [(-4.0, 0.5), (-2.0, 1e-12), (-1.0, 1e-12)])
 def test_figures_compare_costs_with_the_best_known(stored, gap, tmp_path):
-    runs = traced(tmp_path, -2.0)
+    runs = traced_runs(tmp_path, {"ism": [[(1.0, -1.0), (2.0, -2.0)]]}, experiment=PLACE[0])
     experiment = CONFIG["experiments"][PLACE[0]] | {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
     (panel,) = cost_against_time(runs, tmp_path, PLACE[0], experiment, known=known(stored)).panels
     (median,) = [series for series in panel.series if series.label == "median"]

@@ -1,7 +1,6 @@
 """What reports a configuration has, by name; which one job makes, what it waits for, and what it makes."""
 
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -10,35 +9,20 @@ from kdrbench.suite.reports import outputs
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
-LOW_RANK_PAPER = {"paper": "lowrank2006"}
+DRAWN = {"published": {"paper": "neurips2019", "figure": "1a"}}
+FIGURES = {"system": "kpca_figures", "datasets": ["ionosphere"], "title": "T."}
+LOW_RANK = {"system": "low_rank", "published": {"paper": "lowrank2006"}, "title": "T."}
 EXPERIMENTS = {
     "small": IKDR | PAPER,
     "again": IKDR | PAPER | {"folds": 1},
     "scaling_d": IKDR | {"folds": 1},
     "redrawn": IKDR | {"partitions": 2},
-    "segments": {
-        "paradigm": "alternative",
-        "datasets": ["flower", "wine"],
-        "title": "T.",
-        "published": {"paper": "neurips2019", "figure": "1a"},
-    },
+    "segments": {"paradigm": "alternative", "datasets": ["flower", "wine"], "title": "T."} | DRAWN,
     "kpca_tables": {"system": "kpca_trick", "learners": ["nca", "own.py:Axes"], "title": "T."},
-    "kpca_figure3": {"system": "kpca_figures", "figure": 3, "datasets": ["ionosphere"], "title": "T."},
-    "kpca_figure5": {"system": "kpca_figures", "figure": 5, "datasets": ["ionosphere"], "title": "T."},
-    "digits": {
-        "system": "low_rank",
-        "published": LOW_RANK_PAPER,
-        "datasets": ["digits"],
-        "constraints": [0, 25],
-        "title": "T.",
-    },
-    "size": {
-        "system": "low_rank",
-        "published": LOW_RANK_PAPER,
-        "datasets": ["scaling-500"],
-        "constraints": [50],
-        "title": "T.",
-    },
+    "kpca_figure3": FIGURES | {"figure": 3},
+    "kpca_figure5": FIGURES | {"figure": 5},
+    "digits": LOW_RANK | {"datasets": ["digits"], "constraints": [0, 25]},
+    "size": LOW_RANK | {"datasets": ["scaling-500"], "constraints": [50]},
     "fourth": {"system": "support.tiny_system:TinySystem", "title": "T."},
 }
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
@@ -78,7 +62,7 @@ def test_figures_are_those_that_the_runs_can_show():
     ("name", "files"),
     [
         ("small_scatter", ["findings of small", "results/data/wine.npz"]),
-        ("small_cost_against_time", ["traces of small"]),
+        ("small_cost_against_time", ["traces of small", "results/optima/known.npz"]),
         (
             "segments_segmentation",
             ["findings of segments", "results/data/flower.npz", "results/data/wine.npz", "results/data/flower.png"],
@@ -86,26 +70,13 @@ def test_figures_are_those_that_the_runs_can_show():
         ("kpca_figure3", ["findings of kpca_figure3", "results/data/ionosphere.npz"]),
         ("kpca_figure5", []),
         ("digits", []),
-        ("performance_profile", [f"traces of {name}" for name in ("small", "again", "scaling_d", "segments")]),
-    ],
-)
-def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
-    report = outputs.figures_of(CONFIG)[name]
-    paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"])
-    assert paths == files
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
         ("small", ["traces of small", "traces of redrawn", "results/optima/known.npz"]),
-        ("kpca_table1", []),
-        ("digits", []),
         ("paired_tests", []),
     ],
 )
-def test_a_table_waits_for_what_its_costs_are_compared_with(name, files):
-    report = outputs.tables_of(CONFIG)[name]
+def test_a_report_waits_for_what_it_is_made_of(name, files):
+    # A figure and a table may have one name.
+    report = (outputs.tables_of(CONFIG) | outputs.figures_of(CONFIG))[name]
     stored = ["results/optima/known.npz"]
     paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
     assert paths == files
@@ -133,28 +104,26 @@ def test_targets_are_experiments_tables_and_figures():
     assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
 
 
-def test_every_table_figure_and_page_has_a_caption():
-    flags = {file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.captioned(CONFIG, job).items()}
-    flags["dashboard"] = outputs.dashboard_caption()
-    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {*flags}
-    assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
-    assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
+def test_every_table_and_figure_is_labelled_in_snakemakes_report():
+    flags = {
+        file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.report_flags(CONFIG, job).items()
+    }
+    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} == {*flags}
+    small = {"of": "small", "shows": "time, cost and quality"}
+    assert flags["reports/small.html"] == {"category": "Tables", "labels": small}
     assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
-    assert flags["dashboard"]["category"] == "Dashboard"
+    assert flags["reports/figures/performance_profile.png"]["category"] == "Figures"
 
 
-def test_a_system_may_declare_several_reports_without_captions(monkeypatch):
+def test_a_system_may_declare_several_reports(monkeypatch):
     table, figure = (
-        Report(f"fourth_{kind}", ("fourth",), kind, kind, maker, is_figure=kind == "picture")
-        for kind, maker in (("extra", "own:page"), ("picture", "support.tiny_system:picture"))
+        Report(f"fourth_{kind}", ("fourth",), kind, kind, "own:page", is_figure=kind == "picture")
+        for kind in ("extra", "picture")
     )
     system = type(outputs.system_of(EXPERIMENTS["fourth"]))
     monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
     config = CONFIG | {"run": ["fourth"]}
     assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
-    (job,) = outputs.report_jobs(config)
-    captions = {Path(flags["caption"]).name for flags in outputs.captioned(config, job).values()}
-    assert captions == {"table_other.rst", "figure_other.rst"}
 
 
 def test_numbers_of_a_text_are_a_table_of_its_paper():

@@ -59,16 +59,13 @@ def test_the_demo_departs_where_it_is_smaller():
         ({"kernels": {"gaussian": {"sigma": "0.1 median"}}}, "sigma of gaussian is 0.1 median, printed with median"),
         ({"solvers": {"ism": {"tolerance": 0.5}}}, "tolerance of ism is 0.5, printed with 0.01"),
         ({"datasets": {"wine": {"loader": "csv", "path": "mine.csv"}}}, "wine is a data set of your own"),
+        # Whose settings they are changes none.
+        ({"solvers": {"ism": {"settings": "other"}}}, ""),
     ],
 )
 def test_what_an_overlay_changes_is_said(overlay, reason):
     config = lay_over(whole_config(), overlay)
     assert departure(config["experiments"][FOUR], config, "wine", "gaussian", "ism") == reason
-
-
-def test_what_says_whose_settings_they_are_changes_none():
-    config = lay_over(whole_config(), {"solvers": {"ism": {"settings": "other"}}})
-    assert departure(config["experiments"][FOUR], config, "wine", "gaussian", "ism") == ""
 
 
 def two_folds(dataset="wine", kernel="gaussian", **columns):

@@ -23,12 +23,6 @@ def refusal_of(path):
     return str(raised.value)
 
 
-def test_whole_tables_are_read(tmp_path):
-    assert len(read_runs(written(tmp_path, *(run("wine", "ism", fold) for fold in range(3))))) == 3
-    rows = [kpca_run(learner=learner, test_selected=text) for learner, text in (("dne", ""), ("nca", "[0.5, 1]"))]
-    assert len(read_runs(written(tmp_path, *rows))) == 2
-
-
 def test_a_column_that_only_later_rows_fill_is_read_as_one(tmp_path):
     # So many that pandas would by itself guess the types of a part of them, and warn.
     rows = pd.DataFrame([run("wine", "ism", 0)] * 20_000).assign(run=range(20_000), drifted=None)

@@ -1,1 +1,1 @@
-"""What several test modules share: cases, small systems and methods that go wrong, servers, a Slurm, a browser."""
+"""What several test modules share: cases, small systems and methods that go wrong, servers, a Slurm."""

@@ -1,11 +1,93 @@
-"""The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
+"""The dashboard and a table's page in a real browser: what a reader sees, clicks, types, prints, carries on a phone."""
+
+import shutil
+from time import monotonic, sleep
 
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, column, eventually
+from kdrbench.suite.reports.tables.table import render_html
+from kdrbench.suite.systems.ikdr.paired_tests import paired_table, paired_tests
+from support.claim_rows import cells, records
 from support.dashboard_grid import page
 
-pytestmark = NEEDS_BROWSER
+pytestmark = pytest.mark.needs("browser")
+DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
+TABLET = {"width": 820, "height": 1180}
+
+# The words of cells that are seen and reach over their right edge; those for screen readers alone have no width.
+OVERFLOWING = """[...document.querySelectorAll("td, th")].filter((cell) => {
+    if (!cell.checkVisibility() || cell.querySelector(".hidden")) return false;
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1;
+}).map((cell) => cell.innerText)"""
+
+
+class Tab:
+    """A tab with a page, and what it asked of the network or complained of."""
+
+    def __init__(self, browser, address, size, *, ready="html[data-ready]"):
+        self.tab, self.address, self.faults = browser.new_page(viewport=size), address, []
+        # Several browsers may share a core: a page that is ready in three seconds then takes twenty.
+        self.tab.set_default_timeout(90_000)
+        self.tab.on(
+            "console", lambda said: self.faults.append(said.text) if said.type in {"error", "warning"} else None
+        )
+        self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.tab.on("request", lambda asked: None if _is_local(asked.url) else self.faults.append(asked.url))
+        self.tab.goto(address)
+        self.tab.wait_for_selector(ready)
+
+    def show(self, chapter):
+        self.tab.evaluate("(name) => { location.hash = name; }", chapter)
+        return self.tab
+
+
+def eventually(condition):
+    """Return whether the condition comes true within some seconds: the page forbids to wait inside it."""
+    deadline = monotonic() + 15
+    while not (met := condition()) and monotonic() < deadline:
+        sleep(0.05)
+    return met
+
+
+def column(table, number):
+    """Return the words of a column of a table, counted from 1."""
+    return table.locator(f"tbody tr > :nth-child({number})").all_inner_texts()
+
+
+def _is_local(url):
+    return url.startswith(("file://", "blob:", "data:"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # A root user in a container has no sandbox to offer.
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dashboard")
+    (folder / "dashboard.html").write_text(page(folder), encoding="utf-8")
+    return f"file://{folder}/dashboard.html"
+
+
+@pytest.fixture(scope="module")
+def desk_tab(browser, address):
+    return Tab(browser, address, DESK)
+
+
+@pytest.fixture
+def opened(desk_tab):
+    """Return a function that shows a chapter at a desk; whatever the page asks or complains of fails the test."""
+    yield desk_tab.show
+    assert not desk_tab.faults
 
 
 def test_each_chapter_shows_itself_alone_and_is_named(opened):
@@ -86,7 +168,7 @@ def test_a_run_opens_by_click_and_by_key(opened):
     said = dialog.inner_text()
     # What the record says is shown as it is, not as markup.
     assert "<b>division</b> by zero" in said
-    assert {"Provenance", "git commit", "c" * 40} <= set(map(str.strip, said.splitlines()))
+    assert {"Time", "Provenance", "git commit", "c" * 40} <= set(map(str.strip, said.splitlines()))
     tab.keyboard.press("Escape")
     assert not dialog.is_visible()
     button = tab.get_by_role("button", name="Details of ISM on Wine, Gaussian kernel, run 2")
@@ -227,3 +309,19 @@ def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, s
     assert wide >= 2
     assert not tab.faults
     tab.tab.close()
+
+
+def test_a_narrow_window_scrolls_tables_and_not_their_page(browser, tmp_path):
+    rows = [
+        row | {"experiment": "table4_supervised_with_a_long_name"}
+        for method in ("ism", "ism_converged", "stiefel_cayley", "grassmann_trust_region")
+        for row in cells("four", method, cost=lambda data, kernel, fold, m=method: -123456.78 * (len(m) + fold))
+    ]
+    html = render_html(paired_table(paired_tests(records(*rows).runs)))
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    shown = Tab(browser, f"file://{tmp_path}/page.html", {"width": 800, "height": 700}, ready="table")
+    assert shown.tab.evaluate("document.documentElement.scrollWidth") <= 800
+    # The last column can be reached by the keyboard.
+    assert shown.tab.locator(".wide[tabindex='0']").count() == shown.tab.locator(".wide").count() > 0
+    assert not shown.faults
+    shown.tab.close()

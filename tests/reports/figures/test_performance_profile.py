@@ -1,4 +1,4 @@
-"""Performance profiles from made-up traces, with what each solver needs known."""
+"""Performance profiles and curves against time, from made-up traces."""
 
 import numpy as np
 import pandas as pd
@@ -6,22 +6,15 @@ import pytest
 
 from kdrbench.suite.reports.figures.chart import Scale
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.systems.ikdr.cost_against_time import performance_profile, profile
-from support.report_rows import run, trace_line
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile, profile
+from support.report_rows import run, trace_line, traced_runs
 
 
 def test_the_profile_is_dolan_and_mores():
     needed = pd.DataFrame({"a": [1.0, 2.0, 3.0, np.inf], "b": [2.0, 1.0, np.inf, np.inf]})
     # Ratios: a 1, 2, 1, unsolved; b 2, 1, unsolved, unsolved.
     assert profile(needed) == {"a": ([1.0, 2.0], [0.5, 0.75]), "b": ([1.0, 2.0], [0.25, 0.5])}
-
-
-def test_all_profiles_end_at_the_same_factor():
-    needed = pd.DataFrame({"fast": [1.0, 1.0], "slow": [5.0, 30.0]})
-    assert profile(needed) == {"fast": ([1.0, 30.0], [1.0, 1.0]), "slow": ([1.0, 5.0, 30.0], [0.0, 0.5, 1.0])}
-
-
-def test_nothing_solved_is_a_profile_of_zeros():
+    # Nothing is solved.
     assert profile(pd.DataFrame({"a": [np.inf], "b": [np.inf]})) == {"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}
 
 
@@ -95,3 +88,21 @@ def test_the_solvers_that_ran_together_most_often_are_compared(traces):
     assert chart.panels[0].title.endswith("4 problems")
     assert "Compared are 2 solvers on the 4 problems that all of them ran" in " ".join(chart.caption.split())
     assert len(draw(chart).axes) == 4
+
+
+ALONE = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
+
+
+def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
+    # Each fold falls from -1 to -2 within a second; every next one begins when the one before it has ended.
+    traces = [[(1 + fold + step / 4, -1 - step / 4) for step in range(5)] for fold in range(5)]
+    runs = traced_runs(tmp_path, {"ism": traces})
+    (panel,) = cost_against_time(runs, tmp_path, "e", ALONE).panels
+    (median,) = [series for series in panel.series if series.label == "median"]
+    for curve in (median.y, median.lower, median.upper):
+        assert (np.diff(curve) <= 0).all()
+    # From when the third of five begins to when it ends, the median is its curve; there half of them have begun.
+    assert median.x[0] == 3.0
+    middle = [y for x, y in zip(median.x, median.y, strict=True) if 3.0 <= x < 4.0]
+    np.testing.assert_allclose(middle, [0.5, 0.375, 0.25, 0.125])
+    assert median.y[-1] == 1e-12

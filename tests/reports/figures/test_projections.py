@@ -14,7 +14,6 @@ from kdrbench.suite.systems.ikdr.folds import make_fold
 from kdrbench.suite.systems.ikdr.projections import (
     angles_between,
     angles_of_chance,
-    feature_weights,
     loadings,
     principal_coordinates,
     scatter,
@@ -53,11 +52,6 @@ def kept(folder, projections, **more):
 
 def runs(folds, **columns):
     return pd.DataFrame([run("wine", "ism_converged", fold, **columns) for fold in folds])
-
-
-def test_weights_do_not_depend_on_the_rotation():
-    np.testing.assert_allclose(feature_weights(turned(plane(0.0), 0.3)), [1, 1, 0, 0, 0], atol=1e-15)
-    np.testing.assert_allclose(feature_weights(turned(plane(30.0), 1.1)), [1, np.sqrt(0.75), 0.5, 0, 0], atol=1e-15)
 
 
 def test_angles_of_each_pair_are_as_many_as_the_smallest_space_has():

@@ -8,45 +8,23 @@ from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.low_rank.tables import low_rank_chart
 
+SHARED = {"system": "low_rank", "published": {"paper": "lowrank2006"}, "title": "T."}
+METHODS = ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"]
 CONFIG = {
     "run": ["digits", "gyrb"],
     "low_rank_methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
     "experiments": {
-        "digits": {
-            "title": "Digits.",
-            "system": "low_rank",
-            "published": {"paper": "lowrank2006"},
-            "datasets": ["digits"],
-            "constraints": [0, 20, 200],
-            "methods": ["burg", "von_neumann"],
-        },
-        "gyrb": {
-            "title": "Stand-in.",
-            "system": "low_rank",
-            "published": {"paper": "lowrank2006"},
-            "datasets": ["gyrb-standin"],
-            "constraints": [50, 100],
-            "methods": ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"],
-        },
+        "digits": SHARED | {"datasets": ["digits"], "constraints": [0, 20, 200], "methods": ["burg", "von_neumann"]},
+        "gyrb": SHARED | {"datasets": ["gyrb-standin"], "constraints": [50, 100], "methods": METHODS},
     },
 }
+NUMBERS = {"accuracy": 0.94, "target_accuracy": None, "nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "sweeps": 10}
+NUMBERS |= {"kkt_residual": 1e-4, "time_s": 0.002}
 
 
 def row(task, method, count, run, **columns):
-    return {
-        "experiment": task,
-        "method": method,
-        "n_constraints": count,
-        "run": run,
-        "status": "converged",
-        "accuracy": 0.94,
-        "target_accuracy": None,
-        "nmi_one_start": 0.5,
-        "nmi_ten_starts": 0.6,
-        "sweeps": 10,
-        "kkt_residual": 1e-4,
-        "time_s": 0.002,
-    } | columns
+    axes = {"experiment": task, "method": method, "n_constraints": count, "run": run, "status": "converged"}
+    return axes | NUMBERS | columns
 
 
 ROWS = pd.DataFrame(

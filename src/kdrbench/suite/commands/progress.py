@@ -33,23 +33,21 @@ if TYPE_CHECKING:
 @click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
 def status(results: Path, name: str) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
+    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
 
     Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
     Then what the experiments whose tables are merged have answered, as the dashboard says it.
     """
     from kdrbench.suite.engine.progress import progress_of
     from kdrbench.suite.experiments.results import read_frozen
-    from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
+    from kdrbench.suite.reports.progress import losing_lines, progress_lines
     from kdrbench.suite.systems.ikdr.controls import losing_cells
 
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
-    claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     progress = progress_of(grid, results)
     rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
-    losing = losing_cells(rows, grid.config)
-    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]))
+    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
 

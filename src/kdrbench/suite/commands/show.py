@@ -14,18 +14,6 @@ from kdrbench.suite.commands.options import Runs, as_json, configuration_name, r
 if TYPE_CHECKING:
     from kdrbench.suite.engine.record import Record
 
-# What `show` prints after the result, in this order; the rest is in --json.
-_GROUPS = {
-    "time": "time_s cpu_s warm_s warm_cpu_s warm_iqr_s repeats wall_s time_limit_s unclocked_s unaccounted "
-    "contaminated cores load",
-    "memory": "memory_mib memory_limit_mib memory_meter",
-    "calls": "value_calls gradient_calls value_gradient_calls hessian_vector_calls hessian_calls surrogate_calls",
-    "problem": "paradigm split partition kernel_weights n_train n_test n_samples n_features n_constant_features "
-    "n_components rank evaluation",
-    "provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
-    "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
-}
-
 
 @click.command()
 @click.argument("run")
@@ -35,6 +23,7 @@ _GROUPS = {
 def show(run: str, results: Path, name: str, as_json: bool) -> None:
     """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     from kdrbench.suite.engine.record import flat
+    from kdrbench.suite.reports.records import COLUMN_GROUPS
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
     runs = runs_of(results, name)
@@ -45,18 +34,20 @@ def show(run: str, results: Path, name: str, as_json: bool) -> None:
         return
     ending = ending_in_words(record.status, values.get("optimality"))
     click.echo(f"{run}: {ending} - {record.message}")
-    for title, columns in {"result": " ".join(_result_columns(record)), **_GROUPS}.items():
+    for title, columns in {"Result": " ".join(_result_columns(record)), **COLUMN_GROUPS}.items():
         filled = {column: values[column] for column in columns.split() if values.get(column) not in (None, "")}
         if filled:
-            click.echo(f"{title}: " + ", ".join(f"{column} {_short(value)}" for column, value in filled.items()))
+            shown = ", ".join(f"{column} {_short(value)}" for column, value in filled.items())
+            click.echo(f"{title.lower()}: {shown}")
     click.echo(_trace_in_words(trace))
 
 
 def _result_columns(record: Record) -> list[str]:
     """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
     from kdrbench.suite.engine.record import Record, column_types
+    from kdrbench.suite.reports.records import COLUMN_GROUPS
 
-    others = {*column_types(Record), *record.axis_names(), *" ".join(_GROUPS.values()).split()}
+    others = {*column_types(Record), *record.axis_names(), *" ".join(COLUMN_GROUPS.values()).split()}
     return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 

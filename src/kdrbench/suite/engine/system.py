@@ -33,9 +33,8 @@ class Report:
 
     ``maker`` is "module:function"; the function takes a :class:`~kdrbench.suite.reports.making.Source` and returns a
     table and the sections of its page, or a chart. ``needs`` is what it reads beside merged tables. ``shows`` labels it
-    in Snakemake's report, where its caption is ``captions/table_<kind>.rst`` (or ``figure_``) beside the maker's
-    module. ``figures`` are those that the page of a table shows, ``targets`` more names by which it can be requested,
-    ``summary`` is the page of ``kdrbench summary`` that shows it.
+    in Snakemake's report. ``figures`` are those that the page of a table shows, ``targets`` more names by which it can
+    be requested, ``summary`` is the page of ``kdrbench summary`` that shows it.
     """
 
     name: str

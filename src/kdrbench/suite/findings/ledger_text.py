@@ -15,8 +15,8 @@ from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, exp
 from kdrbench.suite.reports.tables.numbers import agreement
 from kdrbench.suite.reports.tables.published_numbers import (
     find_published,
-    numbers_of,
     printed_table,
+    published_numbers,
 )
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, SizeSeries, size_series
@@ -47,14 +47,14 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
         return
     runs = tables[IKDR]
     by_protocol, left_out = comparable(runs, config)
-    for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
+    for axes in published_numbers(table=_TEXT):
         if names := _printed_experiments(axes["paper"], config):
             yield _iterations_line(axes, runs, by_protocol, names, left_out)
     if any(is_scaling(name) for name in experiments_of(config, IKDR)):
         series = size_series(steady_times(by_protocol), config)
-        for axes in (*numbers_of("ismplus", "4"), *numbers_of("neurips2019", "complexity")):
+        for axes in (*published_numbers(paper="ismplus", table="4"), *published_numbers(table="complexity")):
             yield _exponent_line(axes, series)
-    for axes in numbers_of("neurips2019", "figure 1a"):
+    for axes in published_numbers(table="figure 1a"):
         for name in _drawn(config):
             yield _drawn_line(axes, runs[runs["experiment"] == name], name)
 

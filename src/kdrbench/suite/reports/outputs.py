@@ -12,7 +12,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 from kdrbench.datasets.load import is_picture
@@ -259,29 +258,13 @@ def job_words(config: Config, job: ReportJob) -> str:
     return shlex.join(words + [word for path in stored_optima(config, job) for word in ("--optima", path)])
 
 
-def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
+def report_flags(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
-    pages = {path for path in job_files(config, job) if path.endswith((".html", ".png"))}
-    by_stem = {f"{report_folder(config)}/{word_of(one)}": one for one in job.reports}
-    return {path: _flags_of(by_stem[path.rpartition(".")[0]]) for path in pages}
+    shown = {one: report_files(config, [one]) for one in job.reports}
+    return {path: _flags(one) for one, paths in shown.items() for path in paths if path.endswith((".html", ".png"))}
 
 
-def dashboard_caption() -> dict[str, Any]:
-    """Return what ``report`` takes beside the dashboard."""
-    return _flags("Dashboard", "page_dashboard", "all", "everything on one page")
-
-
-def _flags_of(report: Report) -> dict[str, Any]:
-    category, prefix = ("Figures", "figure") if report.is_figure else ("Tables", "table")
+def _flags(report: Report) -> dict[str, Any]:
     alone = len(report.experiments) == 1 or report.name in report.experiments
-    experiment = report.experiments[0] if alone else "all"
-    package, caption = report.maker.partition(":")[0].rpartition(".")[0], f"{prefix}_{report.kind}"
-    # A system of the user's own need not have captions.
-    if not package or not files(package).joinpath("captions", f"{caption}.rst").is_file():
-        package, caption = __package__, f"{prefix}_other"
-    return _flags(category, caption, experiment, report.shows, package)
-
-
-def _flags(category: str, caption: str, experiment: str, shows: str, package: str = __package__) -> dict[str, Any]:
-    path = files(package).joinpath("captions", f"{caption}.rst")
-    return {"caption": str(path), "category": category, "labels": {"of": experiment, "shows": shows}}
+    labels = {"of": report.experiments[0] if alone else "all", "shows": report.shows}
+    return {"category": "Figures" if report.is_figure else "Tables", "labels": labels}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
@@ -46,22 +43,6 @@ def losing_lines(losing: list[LosingCell]) -> list[str]:
     if not losing:
         return []
     return [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
-
-
-def claim_lines(claims: Path) -> list[str]:
-    """Return a line that counts the decisions of the claims in ``claims`` (.json).
-
-    There is none where the file is not there, or no experiment names a paper, so that no claim is at stake.
-    """
-    if not claims.is_file():
-        return []
-    counts = Counter(claim["verdict"] for claim in json.loads(claims.read_text(encoding="utf-8")))
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return (
-        [f"claims of the papers: {words} ({claims.with_name('dashboard.html')} has the measure of each)"]
-        if words
-        else []
-    )
 
 
 def _cell(state: BatchProgress) -> str:

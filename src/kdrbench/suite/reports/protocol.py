@@ -133,7 +133,7 @@ def _differences(experiment: Mapping[str, Any], protocol: Mapping[str, Any], dat
         if ours != required:
             yield f"{ours} {key}, printed of {required}" if key.endswith("folds") else _unlike(key, ours, required)
     for key, by_data in protocol.get("of_data", {}).items():
-        ours, required = (_of_data(values, dataset) for values in (experiment.get(key, {}), by_data))
+        ours, required = (values.get(dataset, values.get("default")) for values in (experiment.get(key, {}), by_data))
         if None not in (ours, required) and ours != required:
             yield _unlike(f"{_WORDS.get(key, key)} of {dataset_label(dataset)}", ours, required)
     for key, least in protocol.get("at_least", {}).items():
@@ -148,10 +148,6 @@ def _value(experiment: Mapping[str, Any], key: str, required: Any) -> Any:
         # What says nothing of its split and has no folds is a part of an experiment.
         return experiment.get(key, required if key == "split" and "folds" not in experiment else usual)
     return {**{name: usual[name] for name in required if name in usual}, **experiment.get(key, {})}
-
-
-def _of_data(values: Mapping[str, Any], dataset: str) -> Any:
-    return values.get(dataset, values.get("default"))
 
 
 def _unlike(what: str, ours: Any, required: Any) -> str:

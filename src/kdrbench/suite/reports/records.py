@@ -47,6 +47,17 @@ __all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
+# Columns of rows by what they are about, in the order in which a reader asks; those of a system's own are results.
+COLUMN_GROUPS = {
+    "Time": "time_s cpu_s warm_s warm_cpu_s warm_iqr_s repeats wall_s time_limit_s unclocked_s unaccounted "
+    "contaminated drift drifted cores load involuntary_switches evaluation_s",
+    "Memory": "memory_mib memory_limit_mib memory_meter",
+    "Calls": "value_calls gradient_calls value_gradient_calls hessian_vector_calls hessian_calls surrogate_calls",
+    "Problem": "paradigm split partition kernel_weights n_train n_test n_samples n_features n_constant_features "
+    "n_components rank evaluation",
+    "Provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
+    "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
+}
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
@@ -75,6 +86,9 @@ def read_runs(path: Path) -> pd.DataFrame:
 
     Raises ``InputError`` where there is none, and ``DamagedError`` for one that is not as it was written.
     """
+    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
+    import pandas as pd
+
     if not path.is_file():
         raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
     try:
@@ -88,20 +102,13 @@ def read_runs(path: Path) -> pd.DataFrame:
         texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
         if any(text != shown for text, shown in texts.items()):
             runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
-    return _with_plain_texts(runs)
-
-
-def _with_plain_texts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with texts as objects: rows of columns of pandas' own type take several times as long to take."""
-    import pandas as pd
-
-    texts = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    return runs.astype(dict.fromkeys(texts, object)).copy()
+    of_text = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    # Rows of columns of pandas' own type of text take several times as long to take.
+    return runs.astype(dict.fromkeys(of_text, object)).copy()
 
 
 def _parsed(path: Path) -> pd.DataFrame:
     """Read a table; ``ValueError`` or ``KeyError`` where columns, the end of a line or that of the file are missing."""
-    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
     import pandas as pd
 
     # Only an empty cell is no value: a message may be "NA". A column's type is that of all its rows, not of a part.

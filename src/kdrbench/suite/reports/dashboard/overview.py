@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,17 +20,14 @@ from kdrbench.suite.reports.records import (
     IKDR,
     NO_KERNEL,
     OWN_RULE,
-    REFERENCE,
     Config,
     experiments_of,
     losing_cells,
     n_runs,
     random_ones,
-    runs_of,
     settings_of,
 )
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
@@ -39,22 +35,12 @@ _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _ASKED_AGAIN = "The same question in other experiments"
 
 
-@dataclass(frozen=True)
-class Share:
-    """A part of a bar: ``name`` chooses its colour, ``percent`` its width."""
-
-    name: str
-    count: int
-    percent: float
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a bar is of, and its parts, empty ones too."""
+class Bar(NamedTuple):
+    """What a bar is of, and how often each name comes: names choose colours, and there are those of no part too."""
 
     title: str
     total: int
-    shares: list[Share]
+    parts: dict[str, int]
 
 
 def touched(comparisons: list[Comparison]) -> list[Comparison]:
@@ -74,7 +60,7 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
         own = [line for line in lines if line.paper == paper]
         places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
         tables = _bars(places, (str(line.verdict) for line in own), verdicts)
-        run = [bar for bar in tables if any(one.count for one in bar.shares if one.name != Verdict.NOT_RUN)]
+        run = [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
         bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
     return bars
 
@@ -95,8 +81,7 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
 
 def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
     """Return a bar of how often each name of ``order`` comes."""
-    counts, total = Counter(names), len(names)
-    return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+    return Bar(title, len(names), {name: names.count(name) for name in order})
 
 
 def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
@@ -194,11 +179,11 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
         ("Ended without converging", unconverged): status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
         ("Reported as converged, not stationary", _AUDITED): audited,
     }
-    losing = "Cells whose mean cost or quality is worse than that of a random projection."
+    losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
+    meaning = "Cells whose mean cost or quality is worse than that of a random projection."
     return [
-        Check("Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
         *(Check(*words, _names(runs, rows)) for words, rows in chosen.items()),
-        Check("Worse than random", losing, list(_losing(runs, config)), has_control),
+        Check("Worse than random", meaning, list(map(str, losing)), has_control),
         *(
             Check(*words, _names(runs, runs[column].astype(str) == "True"))
             if column in runs and runs[column].notna().any()
@@ -223,28 +208,3 @@ def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
     """Return the chosen runs by name, with their messages."""
     rows = runs[chosen].to_dict("records")
     return [run_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
-
-
-def _missing(runs: pd.DataFrame, config: Config) -> Iterator[str]:
-    axes = ["experiment", "dataset", "kernel", "method", "run"]
-    there = set(runs[axes].itertuples(index=False, name=None))
-    for name in experiments_of(config, IKDR):
-        experiment = config["experiments"][name]
-        methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
-        methods += [(NO_KERNEL, baseline) for baseline in experiment.get("baselines", [])]
-        # Of a reference there is what its record has of the same problems: no more is asked of it.
-        methods = [cell for cell in methods if not cell[1].endswith(REFERENCE)]
-        for dataset in experiment["datasets"]:
-            for cell in methods:
-                if absent := sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment))):
-                    yield f"{_cell_name(dataset, *cell)}: {absent} of {counted(runs_of(experiment), 'run')}"
-
-
-def _losing(runs: pd.DataFrame, config: Config) -> Iterator[str]:
-    rows = runs[runs["system"] == IKDR].itertuples()
-    for _, dataset, kernel, method, control, metric, mean, control_mean, _ in losing_cells(rows, config):
-        yield f"{_cell_name(dataset, kernel, method)}: {metric} {mean:.6g}, {control} {control_mean:.6g}"
-
-
-def _cell_name(dataset: str, kernel: str, method: str) -> str:
-    return f"{method_label(method)}, {dataset_label(dataset)}, {kernel_label(kernel)}"

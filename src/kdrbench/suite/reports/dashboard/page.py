@@ -87,7 +87,10 @@ def render_dashboard(
     answers: list[Answer] | None = None,
 ) -> str:
     """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
-    parts, comparisons = shown_parts(parts), overview.touched(comparisons)
+    # Tables that have no row and figures that have nothing to show are left out.
+    charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
+    parts = replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
+    comparisons = overview.touched(comparisons)
     answers = answers_of(runs, config, traces) if answers is None else answers
     leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
     profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
@@ -130,12 +133,6 @@ def render_dashboard(
             packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": data})},
         )
     )
-
-
-def shown_parts(parts: Parts) -> Parts:
-    """Return the parts without tables that have no row and figures that have nothing to show."""
-    charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
-    return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
 
 
 def _named(parts: Iterable[Any], names: Container[str]) -> list[Any]:

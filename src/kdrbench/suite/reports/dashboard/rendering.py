@@ -33,7 +33,6 @@ def environment() -> jinja2.Environment:
     made = plain_environment()
     made.filters.update(
         paper=paper_label,
-        percent=percent_label,
         sort_key=order_of,
         slug=slug,
         interval=interval_text,
@@ -49,13 +48,6 @@ def environment() -> jinja2.Environment:
         meaning=meaning,
     )
     return made
-
-
-def percent_label(percent: float) -> str:
-    """Return a share of what is there: of something never nothing, of a part never all."""
-    if 0 < percent < 1:
-        return "< 1 %"
-    return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
 
 
 def slug(name: str) -> str:

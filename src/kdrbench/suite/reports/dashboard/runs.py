@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from kdrbench.suite.engine.record import Record, column_types
 from kdrbench.suite.reports.dashboard.rendering import run_labels
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL
+from kdrbench.suite.reports.records import COLUMN_GROUPS, IKDR, KPCA_TRICK, NO_KERNEL
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, learner_name
 from kdrbench.suite.reports.tables.numbers import brief
 
@@ -18,27 +20,6 @@ _EXACT = {"cost", "mean_cost"}
 _SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
 # Letters that are kept of words that hardly two runs share.
 _SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
-# Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
-_GROUPS: dict[str, tuple[str, ...]] = {
-    "Result": (
-        *("cost", "mean_cost", "quality", "train_accuracy", "feasibility", "stationarity", "curvature"),
-        *("optimality",),
-    ),
-    "Work": (
-        *("iterations", "n_starts", "rounds", "value_calls", "gradient_calls", "value_gradient_calls"),
-        *("hessian_vector_calls", "hessian_calls", "surrogate_calls", "evaluation", "uses_degrees"),
-    ),
-    "Time and memory": (
-        *("time_s", "cpu_s", "warm_s", "warm_cpu_s", "warm_iqr_s", "repeats", "wall_s", "memory_mib"),
-        *("time_limit_s", "memory_limit_mib", "memory_meter", "unclocked_s", "evaluation_s", "unaccounted"),
-        *("contaminated", "drift", "drifted", "load", "cores", "involuntary_switches"),
-    ),
-    "Problem": (
-        *("paradigm", "split", "partition", "kernel_weights", "n_train", "n_test", "n_features"),
-        *("n_constant_features", "n_components", "seed"),
-    ),
-}
-_PROVENANCE = "Provenance"
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -62,12 +43,14 @@ def run_data(runs: pd.DataFrame) -> dict[str, Any]:
     method.
     """
     columns = [str(name) for name in runs.columns]
-    named = {name for group in _GROUPS.values() for name in group} | _HEADING
     axes = [name for name in ("system", "dataset", "kernel", "method", "learner", "variant") if name in runs]
-    groups = {title: [name for name in group if name in columns] for title, group in _GROUPS.items()}
+    groups = {title: [name for name in group.split() if name in columns] for title, group in COLUMN_GROUPS.items()}
+    others = [name for name in columns if name not in {*_HEADING, *chain(*groups.values())}]
+    shared = column_types(Record)
+    groups["Provenance"] += [name for name in others if name in shared]
     return {
         "columns": columns,
-        "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
+        "groups": {"Result": [name for name in others if name not in shared], **groups},
         "values": [_column(name, runs[name]) for name in columns],
         "names": [_words(list(labels)) for labels in zip(*map(_labels, runs[axes].to_dict("records")), strict=True)],
         "metrics": METRIC_TITLES,

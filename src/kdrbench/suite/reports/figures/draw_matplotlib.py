@@ -67,8 +67,6 @@ _DPI = 220
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 # Of a usual letter, in inches.
 _LETTER_WIDTH = 0.066
-# Letters of a legend by their share of a usual one's size, and lines from which on they are smaller.
-_LEGEND_LETTERS, _MOST_LINES = {"medium": 1.0, "small": 0.833, "x-small": 0.694}, 5
 # What would differ on every run.
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 # From this ratio on, the marks within decades would run into each other in a column's width.
@@ -111,21 +109,17 @@ def draw(chart: Chart) -> Figure:
     return figure
 
 
-def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> float:
-    """Add a legend that is no wider than the figure, and return its height in lines; many names are small."""
+def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
+    """Add a legend that is no wider than the figure, and return its height in lines."""
     if len(handles) < 2:
         return 0
-    longest = max(map(len, handles))
     # A handle takes half an inch.
-    fitting = {size: int(width / (_LETTER_WIDTH * longest * share + 0.45)) for size, share in _LEGEND_LETTERS.items()}
-    columns = {size: max(1, min(len(handles), 6, fits)) for size, fits in fitting.items()}
-    lines = {size: -(-len(handles) // ncols) for size, ncols in columns.items()}
-    size = next((size for size, count in lines.items() if count <= _MOST_LINES), [*lines][-1])
-    shape: dict[str, Any] = {"loc": "outside upper center", "ncols": columns[size], "fontsize": size, "frameon": False}
-    # In letters: as long as beside usual ones, which shows how the dots of a line follow each other.
-    shape |= {"handlelength": 2.0 / _LEGEND_LETTERS[size]}
-    figure.legend(list(handles.values()), list(handles), **shape)
-    return lines[size] * _LEGEND_LETTERS[size]
+    fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
+    columns = max(1, min(len(handles), 6, fitting))
+    # Handles are long enough to show how the dots of a line follow each other.
+    shape: dict[str, Any] = {"loc": "outside upper center", "fontsize": "small", "frameon": False, "handlelength": 2.4}
+    figure.legend(list(handles.values()), list(handles), ncols=columns, **shape)
+    return -(-len(handles) // columns)
 
 
 def laid_out(figure: Figure) -> Figure:
@@ -139,10 +133,6 @@ def laid_out(figure: Figure) -> Figure:
             engine.execute(figure)
             # With any engine, also the one called "none", each file would be drawn twice.
             figure.set_layout_engine(None)
-            # Let titles that the layout did not move stay: each file would measure all marks of the axes again.
-            for axes in figure.axes:
-                if axes.title.get_position()[1] == 1.0 and not axes.yaxis.get_offset_text().get_text():
-                    axes.set_title(axes.get_title(), fontsize=axes.title.get_fontsize(), y=1.0)
     return figure
 
 

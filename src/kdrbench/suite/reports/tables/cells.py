@@ -88,7 +88,8 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     print.
     """
     values, note = runs.loc[is_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
-    stopped = _is_stopped(runs)
+    endings = set(runs["status"])
+    stopped = not endings.isdisjoint(LIMITS) and endings.isdisjoint(WITHOUT_RESULT)
     if not values.size:
         return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False, stopped=stopped)
     mean, std = float(np.mean(values)), float(np.std(values))
@@ -96,11 +97,6 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     complete = len(values) == len(runs)
     competes = complete and bool(runs["status"].isin(UNSTOPPED).all())
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
-
-
-def _is_stopped(runs: pd.DataFrame) -> bool:
-    endings = set(runs["status"])
-    return not endings.isdisjoint(LIMITS) and endings.isdisjoint(WITHOUT_RESULT)
 
 
 def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:

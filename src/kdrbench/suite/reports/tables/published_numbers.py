@@ -160,11 +160,6 @@ def published_numbers(**table: str) -> list[dict[str, str]]:
     return [axes for axes in printed if all(axes[name] == value for name, value in table.items())]
 
 
-def numbers_of(paper: str, table: str) -> list[dict[str, str]]:
-    """Return the axes of every number at a place of a paper, whatever the setting, in print order."""
-    return [dict(zip(_AXES, axes, strict=True)) for axes in _rows() if axes[:2] == (paper, table)]
-
-
 def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:
     """Return paper, table and setting of the published numbers that an experiment reproduces, if it names a table."""
     published = experiment.get("published", {})

@@ -34,7 +34,6 @@ from kdrbench.suite.reports.tables.numbers import interval, quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdrbench.kernels.family import FloatArray
 
 SIGNIFICANT = 0.05
 P_OVERLAP = "p of the t test that allows for overlapping training sets"
@@ -49,13 +48,6 @@ def interval_of(metric: str, cell: Cell) -> Interval:
     if metric == Metric.ACCURACY and cell.n_tested:
         return wilson(cell.mean, cell.n_tested)
     return _student(metric, cell.mean, cell.std, cell.counted)
-
-
-def interval_of_mean(metric: str, values: FloatArray) -> Interval:
-    """Return Student's interval of the mean of some runs' values; fewer than two have none."""
-    if len(values) < 2:
-        return None, None
-    return _student(metric, float(values.mean()), float(values.std()), len(values))
 
 
 def _student(metric: str, mean: float, std: float, n: int) -> tuple[float, float]:
@@ -84,9 +76,11 @@ def meaning_of_cell(what: str, metric: str, cell: Cell, *, unit: str = "run", sh
 
 def meaning_of_mean(what: str, metric: str, values: pd.Series, *, unit: str = "run") -> str:
     """Return what the mean of some values is, each of which is of a run, or has no number."""
-    known = values.dropna()
+    known = values.dropna().to_numpy(dtype=float)
     over = f"{len(known)} of {counted(len(values), unit)}"
-    return meaning(what, over, _words(metric, interval_of_mean(metric, known.to_numpy(dtype=float))))
+    enough = len(known) > 1
+    ends = _student(metric, float(known.mean()), float(known.std()), len(known)) if enough else (None, None)
+    return meaning(what, over, _words(metric, ends))
 
 
 def _words(metric: str, interval: Interval) -> str:

@@ -216,14 +216,9 @@ def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> N
 def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
     names = (entry.text for row in table.rows for entry in row[: table.n_labels])
-    return render(
-        "table.html.j2", table=table, sections=list(sections), abbreviations=abbreviations_in(*table.columns, *names)
-    )
-
-
-def render(template: str, **values: Any) -> str:
-    """Return a template of the reports, filled in."""
-    return plain_environment().get_template(template).render(**values)
+    template = plain_environment().get_template("table.html.j2")
+    words = abbreviations_in(*table.columns, *names)
+    return template.render(table=table, sections=list(sections), abbreviations=words)
 
 
 def plain_environment() -> jinja2.Environment:
