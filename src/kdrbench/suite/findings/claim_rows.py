@@ -51,8 +51,20 @@ AUTHORS, _FIRST_VERSION = "_authors", "_1"
 AS_PUBLISHED = "as published"
 FOLDS = 10
 LOST = "missing or failed runs"
-# A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
-TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
+# What claims read, which tables of made-up or earlier rows may lack.
+_ALL = ("experiment", "dataset", "method", "run", "status", "time_s", "n_train", "n_test", "n_features")
+_COLUMNS = {
+    "runs": (
+        *("kernel", "split", "partition", "n_components", "data_sha256", "cost", "quality", "train_accuracy"),
+        *("iterations", "stationarity", "optimality", "eigengap", "curvature", STOPPED_EARLY, NOT_MADE),
+    ),
+    "kpca": ("learner", "variant", "accuracy", "tuning_wall_s"),
+    "low_rank": (
+        *("n_constraints", "n_samples", "rank", "learned_rank", "sweeps", "projections", "trace_evaluations"),
+        *("largest_violation", "reference_distance", "accuracy", "target_accuracy", "nmi_ten_starts"),
+    ),
+    "tricks": ("figure", "series", "varied", "value", "accuracy", "condition", "disagreement"),
+}
 Place = tuple[str, str, str]
 
 
@@ -72,6 +84,12 @@ class Records:
     left_out: tuple[tuple[str, str], ...] = ()
     own: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Add the columns that tables lack."""
+        for name, columns in _COLUMNS.items():
+            table = getattr(self, name)
+            object.__setattr__(self, name, table.reindex(columns=list(dict.fromkeys((*table, *_ALL, *columns)))))
+
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
         """Return the records of the systems that there are, of the experiments that name a paper, by its protocol."""
@@ -86,12 +104,6 @@ class Records:
         made = {name: table if name == "low_rank" else without_skipped(table) for name, table in rows.items()}
         own = {system: table for system, table in tables.items() if system not in SYSTEMS}
         return cls(**made, config=config, left_out=tuple(left_out), own=own)
-
-
-def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
-    """Return our names of the data sets for which a paper prints numbers in some tables."""
-    printed = [axes for axes in published_numbers(paper=paper) if axes["table"] in tables]
-    return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
 
 
 @dataclass(frozen=True)
@@ -173,12 +185,12 @@ class OwnCell:
     @property
     def stopped_early(self) -> str:
         """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
-        return next(iter(filter(None, self.runs[STOPPED_EARLY])), "") if STOPPED_EARLY in self.runs else ""
+        return next(filter(None, self.runs[STOPPED_EARLY].dropna()), "")
 
     @property
     def n_not_made(self) -> int:
         """How many of its runs the user's budget left out."""
-        return int(self.runs[NOT_MADE].max()) if NOT_MADE in self.runs else 0
+        return int(self.runs[NOT_MADE].fillna(0).max())
 
     @property
     def open_runs(self) -> pd.Index:
@@ -315,19 +327,18 @@ def lanes_of(
     tables: Tables,
     metric: str,
     methods: Sequence[str],
-    columns: Sequence[str],
     *,
     converged: bool = True,
     bounds: bool = True,
 ) -> list[Coverage]:
     """Return the cells by the authors' code, those of methods as published, and their ``converged`` variants."""
-    authors = authors_cells(records, tables, methods, columns)
+    authors = authors_cells(records, tables, methods)
     datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
     lanes = {f"by the authors' code on {datasets}": authors if bounds else without_early(authors)}
-    lanes[AS_PUBLISHED] = printed_cells(records, tables, metric, methods, columns, bounds=bounds)
+    lanes[AS_PUBLISHED] = printed_cells(records, tables, metric, methods, bounds=bounds)
     if converged:
         variants = [f"{method}_{CONVERGED}" for method in methods]
-        lanes[CONVERGED] = printed_cells(records, tables, metric, variants, columns, bounds=bounds)
+        lanes[CONVERGED] = printed_cells(records, tables, metric, variants, bounds=bounds)
     return [replace(cells, lane=lane) for lane, cells in lanes.items()]
 
 
@@ -347,26 +358,24 @@ def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
     return first.with_note(sentence("; ".join(results)))
 
 
-def authors_cells(records: Records, tables: Tables, methods: Sequence[str], columns: Sequence[str]) -> Coverage:
+def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> Coverage:
     """Return the cells of experiments that run some tables by the authors' code, with the names of published methods.
 
     Their rows are the authors' own, which may be others than those of the tables. None is required.
     """
     coverage = Coverage(methods=tuple(methods))
-    if records.runs.empty or not {*columns} <= set(records.runs):
-        return coverage
     solvers, axes = records.runs["method"].astype(str), ["experiment", "dataset", "kernel"]
     by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *_RIVALS})
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
-        of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
+        of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
         for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
             coverage += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
     return coverage
 
 
 def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> Coverage:
-    drawn = rows["partition"].fillna(0).astype(int) if "partition" in rows else 0
+    drawn = rows["partition"].fillna(0).astype(int)
     groups = {str(name): cell for name, cell in rows.assign(run=rows["run"] + 10_000 * drawn).groupby("method")}
     by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
     roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
@@ -379,20 +388,19 @@ def printed_cells(
     tables: Tables,
     metric: str,
     methods: Sequence[str],
-    columns: Sequence[str],
     *,
     bounds: bool = False,
 ) -> Coverage:
     """Return the cells of some tables for which the paper prints ``metric`` of the methods.
 
-    A converged variant is needed where the published one is printed. ``columns`` must be among those of the records.
+    A converged variant is needed where the published one is printed.
     With ``bounds`` cells that were stopped before the paper's limits are among them; else they lack.
     """
     coverage = Coverage(methods=tuple(methods))
     for table in tables:
         if required := _printed(table, metric, methods):
             experiments = _experiments(records, table, protocol=False)
-            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol, columns)
+            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol)
     return coverage if bounds else without_early(coverage)
 
 
@@ -401,7 +409,7 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
 
     With ``bounds`` those of runs that were stopped before the paper's limits are among them.
     """
-    coverage = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS, bounds=bounds)
+    coverage = printed_cells(records, tables, "time_s", methods, bounds=bounds)
     clean = [replace(cell, runs=clean_times(cell.runs)) for cell in coverage.cells]
     # A few folds of ten with a time that counts would let chance choose them.
     enough = tuple(cell for cell in clean if 2 * len(cell.numbers("time_s")) >= cell.n_runs)
@@ -446,18 +454,14 @@ def cells_of(
     experiments: Sequence[str],
     required: Sequence[Place],
     protocol: tuple[Split, int],
-    columns: Sequence[str],
 ) -> Coverage:
     """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
     split, n_runs = protocol
-    if not runs.empty:
-        chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
-        runs = runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
+    chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
+    runs = runs[chosen & (runs["partition"].fillna(0) == 0)]
     if runs.empty:
         datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
         return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
-    if absent := [name for name in columns if name not in runs]:
-        return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
     runs = of_one_experiment(runs[runs["method"].isin({method for *_, method in required})])
     groups = {tuple(map(str, axes)): cell for axes, cell in runs.groupby(["dataset", "kernel", "method"], sort=False)}
     cells = [OwnCell(source, *place, n_runs, groups.get(place, runs[:0])) for place in required]
@@ -475,8 +479,6 @@ def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
 
     Of several the one with most runs that ended counts, then the first; what failed or was skipped is none.
     """
-    if runs.empty:
-        return runs
     has_result, cell = ~runs["status"].isin(WITHOUT_RESULT), [runs["dataset"], runs["kernel"]]
     counts = has_result.groupby([*cell, runs["experiment"]], sort=False).transform("sum")
     most = runs["experiment"].where(counts == counts.groupby(cell).transform("max"))
@@ -490,7 +492,7 @@ def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
     """
     unlike = []
     for (dataset, kernel), cell in runs.groupby(["dataset", "kernel"], sort=False):
-        columns = {"data_sha256"} | (set() if kernel == NO_KERNEL else {"n_components"})
-        if (cell.groupby("run")[sorted(columns & set(cell))].nunique() > 1).any(axis=None):
+        columns = ["data_sha256", *([] if kernel == NO_KERNEL else ["n_components"])]
+        if (cell.groupby("run")[columns].nunique() > 1).any(axis=None):
             unlike.append((str(dataset), str(kernel)))
     return unlike

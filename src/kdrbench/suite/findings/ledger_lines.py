@@ -249,9 +249,11 @@ def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> list[Jud
         # Kernels of references have the same names here and in print.
         ours = groups.get((name, cell.dataset, cell.kernel, f"{cell.method}{variant}"))
         theirs = groups.get((name, cell.dataset, reference["kernel"], f"{reference['method']}{variant}"))
-        both = ours is not None and theirs is not None
-        difference = our_difference(ours, theirs, column, axes["metric"]) if both else None
-        effects.append(NO_EFFECT if ours is None else effect_of(*numbers, difference, axes["metric"]))
+        if ours is None:
+            effects.append(NO_EFFECT)
+            continue
+        difference = None if theirs is None else our_difference(ours, theirs, column, axes["metric"])
+        effects.append(effect_of(*numbers, difference, axes["metric"]))
     return effects
 
 

@@ -7,7 +7,7 @@ or that were not made: these are open. Keyword arguments are those of claims.tom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from kdrbench.suite.findings.finding import (
     smallest_shown,
     undecided,
 )
-from kdrbench.suite.findings.outcome import clean_times, has_columns, is_open
+from kdrbench.suite.findings.outcome import clean_times, is_open
 from kdrbench.suite.findings.solver_claims import decided_by_exponents
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_large
@@ -53,26 +53,23 @@ Test = Callable[..., Finding | None]
 
 
 def rows_of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Return the rows of a data set; of Digits those on as many samples as the paper takes."""
-    rows = table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
+    """Return the rows of a data set, else of its substitute; of Digits those on as many samples as the paper takes."""
+    rows = table[table["dataset"] == dataset]
     if dataset == DIGITS:
-        return rows[rows["n_samples"] == DIGITS_SAMPLES] if has_columns(rows, "n_samples") else rows.iloc[:0]
-    # Of gyrB, or of its substitute.
-    return rows if len(rows) or dataset == STAND_IN else rows_of(table, STAND_IN)
+        return rows[rows["n_samples"] == DIGITS_SAMPLES]
+    return rows if len(rows) else table[table["dataset"] == STAND_IN]
 
 
-def decided_by_data(records: Records, test: Test, *, dataset: str, needs: Sequence[str]) -> Finding:
-    """Return the claim that a test decides by the rows of a data set with all columns that it needs.
+def decided_by_data(records: Records, test: Test, *, dataset: str) -> Finding:
+    """Return the claim that a test decides by the rows of a data set.
 
     Sets of too few draws are left out. On the substitute of gyrB nothing is decided: what comes out there is a note.
     """
     table, left_out = _of_enough_draws(records.low_rank)
     rows = rows_of(table, dataset)
-    finding = test(rows) if has_columns(rows, *needs, *SET, "method") else None
-    finding = finding or undecided(
-        f"{', '.join(needs)} of all solvers on {dataset}, not stopped at a limit (low_rank.csv)"
-    )
-    if has_columns(rows, "dataset") and (rows["dataset"] == STAND_IN).any():
+    lacking = undecided(f"runs of all solvers on {dataset} that were not stopped at a limit (low_rank.csv)")
+    finding = (test(rows) if len(rows) else None) or lacking
+    if (rows["dataset"] == STAND_IN).any():
         note = f"There it would be {finding.decision}: {finding.evidence}."
         evidence = "on the stand-in: gyrB is not public"
         finding = Finding(Decision.UNDECIDED, evidence, note, finding.measure, finding.power)
@@ -81,8 +78,6 @@ def decided_by_data(records: Records, test: Test, *, dataset: str, needs: Sequen
 
 def _of_enough_draws(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the rows with enough draws of the constraints, and which were left out, in words."""
-    if not has_columns(table, *SET, "method"):
-        return table, ""
     draws = table.groupby(["experiment", "method", "n_constraints"])["run"].transform("nunique")
     fewest = draws[draws < DRAWS].groupby(table["experiment"], sort=False).min()
     names = [f"{name} ({count})" for name, count in fewest.items()]
@@ -97,15 +92,13 @@ def exact_solves(rows: pd.DataFrame) -> pd.DataFrame:
 
 def met(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the solves whose constraints are met in the end, and those that left no number."""
-    return rows[~(rows["largest_violation"] > MET)] if "largest_violation" in rows else rows
+    return rows[~(rows["largest_violation"] > MET)]
 
 
 def solvable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of those experiments and numbers of constraints of which at least half the sets are met."""
-    if "largest_violation" not in rows or rows.empty:
-        return rows
     missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
-    return rows[np.asarray(missed) <= 0.5]
+    return rows[missed <= 0.5]
 
 
 def cost_of_projections(records: Records, *, regions: Mapping[str, Mapping[str, Any]]) -> Finding:
@@ -115,8 +108,6 @@ def cost_of_projections(records: Records, *, regions: Mapping[str, Mapping[str, 
     """
     table, left_out = _of_enough_draws(records.low_rank)
     table = clean_times(table)
-    if not has_columns(table, "method", "n_samples", "rank", "n_constraints", "time_s", "projections"):
-        return undecided("times of low-rank solves by size and rank (low_rank.csv)", left_out)
     done = table[(table["projections"] > 0) & (table["status"] == str(Status.CONVERGED))]
     done = done.assign(step_s=done["time_s"] / done["projections"])
     laws = {}

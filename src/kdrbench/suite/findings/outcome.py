@@ -142,8 +142,3 @@ def warning_of(runs: pd.DataFrame) -> str:
         if chosen.any():
             reasons.append(f"{int(chosen.sum())} of {counted(len(runs), 'run')} {words}")
     return "; ".join(reasons)
-
-
-def has_columns(table: pd.DataFrame, *columns: str) -> bool:
-    """Return whether the table has rows and these columns."""
-    return not table.empty and set(columns) <= set(table.columns)

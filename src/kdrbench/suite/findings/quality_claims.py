@@ -53,7 +53,7 @@ def accuracy_above(coverage: Coverage, *, least: float) -> Finding:
     cases = [
         (f"{name} ({LOST if mean is None else f'{mean:.1%}'})", _at_least(mean, least)) for name, mean in means.items()
     ]
-    fitted = [cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs]
+    fitted = [cell.mean("train_accuracy") for cell in coverage.cells]
     on_fitted = [mean >= least for mean in fitted if mean is not None]
     note = f"On training samples {share_of(sum(on_fitted), len(on_fitted), 'cell')} do." if on_fitted else ""
     lowest = min((mean for mean in means.values() if mean is not None), default=None)
@@ -209,9 +209,9 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
         return decided_by_cases(cases, extreme=f"at most {max(gaps, default=0.0):.3f} behind")
 
     methods = ("ism", *rivals)
-    finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, ("quality",), converged=False), judge)
+    finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
     pairs = timed_cells(records, tables, methods, bounds=True).pairs("time_s")
-    needed = len(printed_cells(records, tables, "time_s", methods, (), bounds=True).pairs("time_s"))
+    needed = len(printed_cells(records, tables, "time_s", methods, bounds=True).pairs("time_s"))
     quickest = sum(pair.ratio >= 1.0 for pair in pairs)
     times = decided_by_share(quickest, needed, f"quickest in {quickest} of {needed}", n_open=needed - len(pairs))
     if finding.is_undecided or times.is_undecided:
@@ -225,7 +225,7 @@ def qualities(records: Records, tables: Tables) -> Coverage:
     coverage = Coverage()
     for table in tables:
         metric = Metric.ACCURACY if table.setting == "supervised" else Metric.NMI
-        coverage += printed_cells(records, (table,), metric, ("ism",), ("quality",))
+        coverage += printed_cells(records, (table,), metric, ("ism",))
     return coverage
 
 
@@ -245,7 +245,7 @@ def _spectra_on_wine(
     Omega = Psi - D with Psi = Gamma * K_XW, D its row sums, Gamma = HYY'H, the bandwidth the median distance. ``None``
     where the record has no such solution.
     """
-    cells = printed_cells(records, tables, "cost", ("ism",), ("cost",), bounds=True).cells
+    cells = printed_cells(records, tables, "cost", ("ism",), bounds=True).cells
     if dataset not in {cell.dataset for cell in cells}:
         return None
     from sklearn.datasets import load_wine

@@ -20,7 +20,6 @@ from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.status import Status
 from kdrbench.suite.findings.claim_rows import (
     FOLDS,
-    TIME_COLUMNS,
     CellPair,
     Coverage,
     OwnCell,
@@ -145,7 +144,7 @@ def second_order(coverage: Coverage, *, least_points: int) -> Finding:
     saddles = int((others["optimality"] == "saddle").sum())
     note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
     note += "ends that are not stationary; and those whose curvature was not evaluated."
-    least = fixed["curvature"].min() if "curvature" in fixed else None
+    least = fixed["curvature"].min()
     extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
     evaluated = [cell for cell in coverage.cells if _is_evaluated(cell)]
     n_open = sum(len(cell.open_runs.difference(fixed.index)) + cell.n_not_made for cell in evaluated)
@@ -155,11 +154,8 @@ def second_order(coverage: Coverage, *, least_points: int) -> Finding:
 
 def _is_evaluated(cell: OwnCell) -> bool:
     """Return whether the referee evaluates curvatures of the cell's problem; true where its size is not recorded."""
-    sizes = [cell.runs[name].max() for name in ("n_features", "n_components") if name in cell.runs]
-    if len(sizes) < 2 or pd.isna(sizes).any():
-        return True
-    n_features, q = sizes
-    return bool(0 < (n_features - q) * q <= DENSE_DIMENSION)
+    n_features, q = cell.runs[["n_features", "n_components"]].astype(float).max()
+    return bool(pd.isna(n_features + q) or 0 < (n_features - q) * q <= DENSE_DIMENSION)
 
 
 def eigenvalue_stopping(coverage: Coverage, *, stationary: float, near: float) -> Finding:
@@ -200,7 +196,7 @@ def start_of_ism(
         return decided_by_share(len(gaps) - higher, n_runs, evidence, unit="run", extreme=extreme)
 
     places = [(data, kernel, method) for data, kernel in cells for method in (solver, random)]
-    coverage = cells_of(experiment, records.runs, [experiment], places, (Split.FOLDS, FOLDS), ("cost",))
+    coverage = cells_of(experiment, records.runs, [experiment], places, (Split.FOLDS, FOLDS))
     coverage = replace(coverage, methods=(solver, random))
     return decided_on(without_early(coverage), judge)
 
@@ -212,7 +208,7 @@ def times_faster(records: Records, *, tables: Tables, rivals: Sequence[str], lea
     stopped gives a lower bound of its ratio, and the note says the limit that would decide. Where ISM itself was
     stopped, the ratio is bounded from above, or not at all.
     """
-    authors = authors_cells(records, tables, ("ism", *rivals), ("time_s",))
+    authors = authors_cells(records, tables, ("ism", *rivals))
     converged = [f"{name}_converged" for name in rivals if name != "ism_2018"]
     published = timed_cells(records, tables, ("ism", *rivals), bounds=True)
     fair = timed_cells(records, tables, ("ism_converged", *converged), bounds=True)
@@ -274,7 +270,7 @@ def days_and_seconds(
     uncertain: float,
 ) -> Finding:
     """Compare the time of ISM on a data set with ``most_s``, and that of a rival with ``rival_least_s``."""
-    cells = authors_cells(records, tables, ("ism", rival), ("time_s",)).cells
+    cells = authors_cells(records, tables, ("ism", rival)).cells
     here = {cell.method: cell for cell in cells if cell.dataset == dataset}
     if not {"ism", rival} <= set(here) or stopped(here["ism"].runs).any():
         return undecided(f"runs of ISM and of {method_label(rival)} by the authors' code on {dataset_label(dataset)}")
@@ -383,10 +379,9 @@ def exponents(
     """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
 
     ``of`` is the time of a whole ``run``, that of an ``iteration``, or the ``ratio`` of a run's to that of ISM. Stopped
-    runs enter no law. Every method must have all laws. Only records that hold repeated solves apart have first solves.
+    runs enter no law. Every method must have all laws.
     """
-    runs = records.runs
-    runs = steady_times(runs) if {*TIME_COLUMNS, "iterations"} <= set(runs) else runs[:0]
+    runs = steady_times(records.runs) if len(records.runs) else records.runs
     all_series = size_series(runs, records.config) if len(runs) else []
     series = {(each.method, LETTERS[each.axis]): each for each in all_series if each.evaluation == ALL_PAIRS}
 
