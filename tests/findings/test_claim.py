@@ -89,12 +89,6 @@ def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():
     assert (many.decision, many.power) == (Decision.CONTRADICTED, "95 %: 65 to 83 % of runs")
 
 
-def test_nothing_to_count_decides_nothing():
-    found = decided_by_share(0, 0, "evidence")
-    assert (found.decision, found.measure) == (Decision.UNDECIDED, "")
-    assert found.evidence == "lacking: no cell to count"
-
-
 def test_only_all_are_a_hundred_per_cent():
     assert share_of(199, 200, "run") == "199 of 200 runs (99 %)"
     assert share_of(2, 6155, "run") == "2 of 6155 runs (< 1 %)"

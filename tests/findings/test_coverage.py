@@ -15,17 +15,6 @@ def covered(found, methods=("ism",), tables=(TABLE_4,)):
     return printed_cells(found, tables, "cost", methods)
 
 
-def test_a_whole_table_lacks_nothing():
-    coverage = covered(records(*cells("four", "ism")))
-    assert coverage.missing == ()
-    assert {(cell.dataset, cell.kernel) for cell in coverage.cells} == {
-        (data, kernel) for data in ("wine", "cancer", "face", "mnist") for kernel in ("gaussian", "polynomial")
-    }
-    assert all(cell.mean("cost") is not None for cell in coverage.cells)
-    confirmed = Finding(Decision.CONFIRMED, "all")
-    assert decided_on(coverage, lambda _: confirmed) is confirmed
-
-
 def test_what_lacks_is_named_and_decides_nothing():
     rows = [*cells("four", "ism"), *cells("four", "dg", only=["wine", "cancer"])]
     rows = [row for row in rows if (row["method"], row["dataset"], row["kernel"]) != ("dg", "wine", "polynomial")]
@@ -35,17 +24,6 @@ def test_what_lacks_is_named_and_decides_nothing():
     found = decided_on(coverage, lambda _: Finding(Decision.CONTRADICTED, "some are higher"))
     assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
     assert found.evidence == f"lacking: {coverage.missing[0]}"
-
-
-def test_a_number_that_is_not_printed_is_not_asked_for():
-    # DG did not end on MNIST in the paper.
-    asked = covered(records(*cells("four", "dg", only=["wine", "cancer", "face"])), ("dg",))
-    assert asked.missing == ()
-    # Of converged rivals neither.
-    assert (
-        covered(records(*cells("four", "dg_converged", only=["wine", "cancer", "face"])), ("dg_converged",)).missing
-        == ()
-    )
 
 
 def test_other_data_splits_and_partitions_do_not_count():
