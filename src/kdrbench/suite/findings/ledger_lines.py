@@ -24,7 +24,7 @@ from kdrbench.suite.findings.effects import (
 )
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of
-from kdrbench.suite.reports.tables.cells import TIMES, summarise
+from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import percentage
 from kdrbench.suite.reports.tables.published_numbers import (
@@ -140,17 +140,15 @@ def compared_line(
         effect_words=effect_words,
         converged_effect=converged_effect,
         converged_words=converged_words,
-        protocol="; ".join(f"{in_unit(other, unit)} ({label})" for label, other in protocol),
+        protocol="; ".join(f"{_in_unit(other.ours, unit)} ({label})" for label, other in protocol),
         protocol_verdict="; ".join(str(other.verdict) for _, other in protocol),
         why=_why(compared),
         experiment=experiment,
     )
 
 
-def in_unit(compared: Compared, unit: float) -> str:
-    """Return our number, in the unit in which the paper prints it where that is not ours."""
-    mean = compared.ours.mean
-    return compared.ours.text if unit == 1.0 or mean is None else f"{mean / unit:.5g}, in the unit of the print"
+def _in_unit(cell: Cell, unit: float) -> str:
+    return cell.text if unit == 1.0 or cell.mean is None else f"{cell.mean / unit:.5g}, in the unit of the print"
 
 
 def _why(compared: Compared) -> str:

@@ -142,7 +142,12 @@ def better_kernel(coverage: Coverage, *, kernel: str, than: str) -> Finding:
     )
     evidence = f"better in {better} of {counted(len(cases), 'cell')}, worse in {worse}"
     evidence += f", not distinguishable in {unclear}" if unclear else ""
-    possible = {_often(better + more, worse + unclear - more, len(cases)) for more in range(unclear + 1)}
+    # Each unclear cell is either of both.
+    counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
+    possible = {
+        Decision.CONFIRMED if won > len(cases) / 2 else Decision.MOSTLY if won > lost else Decision.CONTRADICTED
+        for won, lost in counts
+    }
     decision = possible.pop() if len(possible) == 1 else Decision.INDISTINCT
     power = smallest_shown((float(gap[1]), float(gap[2])) for gap in gaps if gap is not None)
     measure = f"better in {share_of(better, len(cases), 'cell')}; worse in {worse}"
@@ -154,12 +159,6 @@ def _compared(gap: NDArray[np.float64] | None) -> Decision | None:
     if gap is None:
         return Decision.CONTRADICTED
     return None if abs(gap[0]) <= LEVEL else side_of(gap[1], gap[2], least=1e-12)
-
-
-def _often(better: int, worse: int, total: int) -> Decision:
-    if better > total / 2:
-        return Decision.CONFIRMED
-    return Decision.MOSTLY if better > worse else Decision.CONTRADICTED
 
 
 def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart: float) -> Finding:
