@@ -24,11 +24,9 @@ def test_few_iterations_in_nine_of_ten_runs_are_normal():
     found = claims.few_iterations(records(*supervised("ism", iterations=some(9, 4, 12))))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "220 of 244 runs (90 %); at most 12")
     assert "median 4" in found.evidence
-    mostly = claims.few_iterations(records(*supervised("ism", iterations=some(8, 4, 12))))
-    assert mostly.decision is Decision.MOSTLY
-    assert (
-        claims.few_iterations(records(*supervised("ism", iterations=some(7, 4, 12)))).decision is Decision.CONTRADICTED
-    )
+    for share, decision in ((8, Decision.MOSTLY), (7, Decision.CONTRADICTED)):
+        rows = supervised("ism", iterations=some(share, 4, 12))
+        assert claims.few_iterations(records(*rows)).decision is decision
 
 
 def test_runs_not_ended_by_the_rule_have_no_few_iterations():
@@ -148,9 +146,8 @@ def test_the_rule_must_stop_near_a_stationary_point():
     far = claims.eigenvalue_stopping(stops(stationarity=some(7, 1e-3, 0.2)))
     assert far.decision is Decision.CONTRADICTED
     assert far.measure == "60 of 84 runs (71 %); stationary to 0.2 at worst"
-    assert (
-        claims.eigenvalue_stopping(records(*supervised("ism", FIXED, stationarity=1e-3))).decision is Decision.UNDECIDED
-    )
+    alone = records(*supervised("ism", FIXED, stationarity=1e-3))
+    assert claims.eigenvalue_stopping(alone).decision is Decision.UNDECIDED
 
 
 def starts(higher=0, method="ism_random", folds=10):
