@@ -47,9 +47,7 @@ def stopped(runs: pd.DataFrame) -> pd.Series:
 
 
 def is_open(runs: pd.DataFrame, column: str = "status") -> NDArray[np.bool_]:
-    """Return which runs were stopped or skipped; ``column`` holds the status, and without it none was."""
-    if column not in runs:
-        return np.zeros(len(runs), dtype=bool)
+    """Return which runs were stopped or skipped; ``column`` holds the status."""
     return runs[column].isin([*LIMITS, str(Status.SKIPPED)]).to_numpy(dtype=bool)
 
 
