@@ -1,11 +1,7 @@
 """Claims on accuracies and on the rule for q, decided from made-up runs."""
 
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import BASELINES, cells, records
-
-accuracy_above = NAMED["accuracy_above"].decide
-lowest_error = NAMED["lowest_error"].decide
+from support.claim_rows import BASELINES, cells, claims, records
 
 
 def accuracies(**columns):
@@ -17,26 +13,26 @@ def on(low, *datasets):
 
 
 def test_accuracy_is_judged_by_the_mean_of_each_cell():
-    found = accuracy_above(records(*accuracies(quality=lambda data, kernel, fold: 0.9 if fold == 0 else 0.96)))
+    found = claims.accuracy_above(records(*accuracies(quality=lambda data, kernel, fold: 0.9 if fold == 0 else 0.96)))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "24 of 24 cells (100 %); at least 95.4%")
     assert found.note.startswith("The paper itself prints less for DG on Wine: 93.2 % and 93.8 %.")
-    low = accuracy_above(records(*accuracies(quality=on(0.9, "mnist"))))
+    low = claims.accuracy_above(records(*accuracies(quality=on(0.9, "mnist"))))
     assert (low.decision, low.measure) == (Decision.CONTRADICTED, "18 of 24 cells (75 %); at least 90.0%")
     assert "not shown in NeurIPS 2019, Table 4, supervised: MNIST, Gaussian, ISM (90.0%); " in low.evidence
-    assert accuracy_above(records(*cells("four", "ism"))).decision is Decision.UNDECIDED
+    assert claims.accuracy_above(records(*cells("four", "ism"))).decision is Decision.UNDECIDED
 
 
 def test_accuracy_of_a_cell_without_all_folds_is_lost():
     rows = [
         row for row in accuracies(quality=0.99) if (row["dataset"], row["run"]) != ("face", 9) or row["kernel"] > "h"
     ]
-    found = accuracy_above(records(*rows))
+    found = claims.accuracy_above(records(*rows))
     assert (found.decision, found.measure) == (Decision.MOSTLY, "22 of 24 cells (92 %); at least 99.0%")
     assert "Face, Gaussian, ISM (missing or failed runs)" in found.evidence
 
 
 def test_accuracy_on_training_samples_is_a_note():
-    found = accuracy_above(records(*accuracies(quality=0.9, train_accuracy=0.99)))
+    found = claims.accuracy_above(records(*accuracies(quality=0.9, train_accuracy=0.99)))
     assert found.decision is Decision.CONTRADICTED
     assert "On training samples 24 of 24 cells (100 %) do." in found.note
 
@@ -49,20 +45,20 @@ def errors(ours=0.01, **theirs):
 
 
 def test_the_lowest_error_on_every_data_set():
-    assert lowest_error(errors()).decision is Decision.CONFIRMED
+    assert claims.lowest_error(errors()).decision is Decision.CONFIRMED
     # Level counts.
-    assert lowest_error(errors(ours=0.02)).decision is Decision.CONFIRMED
-    one = lowest_error(errors(lda=lambda data, *_: 0.0 if data == "car" else 0.02))
+    assert claims.lowest_error(errors(ours=0.02)).decision is Decision.CONFIRMED
+    one = claims.lowest_error(errors(lda=lambda data, *_: 0.0 if data == "car" else 0.02))
     assert (one.decision, one.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %); at most 1.0 points higher")
     assert one.evidence.endswith("not shown in Car, 1.0% against 0.0% of LDA")
-    assert lowest_error(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
-    lost = lowest_error(errors(ours=lambda data, *_: None if data == "wine" else 0.01))
+    assert claims.lowest_error(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+    lost = claims.lowest_error(errors(ours=lambda data, *_: None if data == "wine" else 0.01))
     assert "Wine, missing or failed runs" in lost.evidence
 
 
 def test_omega_and_the_rule_of_q_are_computed_where_the_record_has_the_solution():
     omega, rule = (
-        NAMED[name].decide(records(*cells("plus_five", "ism"))) for name in ("omega_semidefinite", "rule_of_q")
+        getattr(claims, name)(records(*cells("plus_five", "ism"))) for name in ("omega_semidefinite", "rule_of_q")
     )
     assert (omega.decision, omega.measure) == (Decision.CONTRADICTED, "175 of 178 negative")
     assert omega.evidence.startswith("negative are 175 of 178 eigenvalues of Omega, 11 of 13 of Phi, on Wine")
@@ -70,7 +66,7 @@ def test_omega_and_the_rule_of_q_are_computed_where_the_record_has_the_solution(
     assert (rule.decision, rule.evidence[:15]) == (Decision.CONTRADICTED, "2 for 4 on Wine")
     assert ", and 3 open" in rule.measure
     for name in ("omega_semidefinite", "rule_of_q"):
-        found = NAMED[name].decide(records(*cells("plus_five", "ism", only=["car"])))
+        found = getattr(claims, name)(records(*cells("plus_five", "ism", only=["car"])))
         assert (found.decision, found.evidence) == (Decision.UNDECIDED, "lacking: a run of ISM on Wine")
 
 
@@ -82,7 +78,7 @@ def clusters(table, **theirs):
 
 
 def test_clusters_must_be_comparable_and_quick():
-    claim = NAMED["clusters_comparable"].decide
+    claim = claims.clusters_comparable
     assert claim(records(*clusters("four_clusters", time_s=1.0))).decision is Decision.CONFIRMED
     for changed in ({"time_s": 0.01}, {"time_s": 1.0, "quality": 0.96}):
         assert claim(records(*clusters("four_clusters", **changed))).decision is Decision.CONTRADICTED
@@ -90,8 +86,6 @@ def test_clusters_must_be_comparable_and_quick():
 
 
 def test_the_highest_nmi_on_each_data_set():
-    assert NAMED["best_nmi"].decide(records(*clusters("plus_six"))).decision is Decision.CONFIRMED
-    found = NAMED["best_nmi"].decide(
-        records(*clusters("plus_six", quality=lambda data, *_: 0.95 if data == "wine" else 0.5))
-    )
+    assert claims.best_nmi(records(*clusters("plus_six"))).decision is Decision.CONFIRMED
+    found = claims.best_nmi(records(*clusters("plus_six", quality=lambda data, *_: 0.95 if data == "wine" else 0.5)))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %); at most 0.050 behind")

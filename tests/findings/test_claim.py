@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from kdrbench.suite.findings.claim_rows import papers_datasets
 from kdrbench.suite.findings.finding import (
     DECISION_RULES,
     Decision,
@@ -88,25 +87,12 @@ def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():
     assert (many.decision, many.power) == (Decision.CONTRADICTED, "95 %: 65 to 83 % of runs")
 
 
-def test_nothing_to_count_decides_nothing():
-    found = decided_by_share(0, 0, "evidence")
-    assert (found.decision, found.measure) == (Decision.UNDECIDED, "")
-    assert found.evidence == "lacking: no cell to count"
-
-
 def test_only_all_are_a_hundred_per_cent():
     assert share_of(199, 200, "run") == "199 of 200 runs (99 %)"
     assert share_of(2, 6155, "run") == "2 of 6155 runs (< 1 %)"
     assert share_of(0, 6155, "run") == "0 of 6155 runs (0 %)"
     assert share_of(200, 200, "run") == "200 of 200 runs (100 %)"
     assert share_of(1, 1, "run") == "1 of 1 run (100 %)"
-
-
-def test_data_sets_of_a_paper_have_our_names():
-    assert papers_datasets("neurips2019", "4", "5") == {"wine", "cancer", "face", "mnist"}
-    assert papers_datasets("ismplus", "5") == {"wine", "cancer-137", "car", "face"}
-    assert {"balance", "m-usps"} <= papers_datasets("kpca_trick", "1", "2")
-    assert papers_datasets("kpca_trick", "9") == frozenset()
 
 
 def test_our_names_print_as_the_papers_do():

@@ -4,13 +4,9 @@ import copy
 
 import pytest
 
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import CONFIG, WITH_AUTHORS, cells, records
+from support.claim_rows import CONFIG, WITH_AUTHORS, cells, claims, records
 from support.report_rows import run
-
-lower_cost = NAMED["lower_cost"].decide
-lowest_among_clusters = NAMED["lowest_among_clusters"].decide
 
 RIVALS = ("dg", "sm", "gm")
 SUPERVISED, CLUSTERS = ("four", "plus_five"), ("four_clusters", "plus_six")
@@ -30,14 +26,14 @@ def where(dataset, kernel, number, otherwise):
 
 
 def test_lower_cost_is_confirmed_where_no_rival_is_lower():
-    found = lower_cost(records(*both(SUPERVISED, theirs=where("wine", "polynomial", -100.00001, -98.0))))
+    found = claims.lower_cost(records(*both(SUPERVISED, theirs=where("wine", "polynomial", -100.00001, -98.0))))
     assert found.decision is Decision.CONFIRMED
     # 1e-7 relative is a tie. DG and GM have no cost on MNIST in print.
     assert found.measure == "32 of 32 cells (100 %)"
 
 
 def test_lower_cost_is_mostly_so_where_few_rivals_are_lower():
-    found = lower_cost(records(*both(SUPERVISED, theirs=where("wine", "gaussian", -101.0, -98.0))))
+    found = claims.lower_cost(records(*both(SUPERVISED, theirs=where("wine", "gaussian", -101.0, -98.0))))
     # Three rivals in two tables.
     assert (found.decision, found.measure) == (Decision.MOSTLY, "26 of 32 cells (81 %); at most 0.99 % higher")
     assert "not shown in NeurIPS 2019, Table 4, supervised: Wine, Gaussian, DG by 0.99 %; " in found.evidence
@@ -45,20 +41,20 @@ def test_lower_cost_is_mostly_so_where_few_rivals_are_lower():
 
 @pytest.mark.parametrize("theirs", [-101.0, -100.0])
 def test_lower_cost_is_contradicted_by_lower_or_tied_rivals(theirs):
-    found = lower_cost(records(*both(SUPERVISED, theirs=theirs)))
+    found = claims.lower_cost(records(*both(SUPERVISED, theirs=theirs)))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "lower in 0 of 32 cells (0 %)")
 
 
 def test_a_cell_that_lost_runs_is_lost():
     rows = both(SUPERVISED)
     lost = [row for row in rows if (row["dataset"], row["method"], row["run"]) != ("face", "sm", 7)]
-    found = lower_cost(records(*lost))
+    found = claims.lower_cost(records(*lost))
     assert (found.decision, found.measure) == (Decision.MOSTLY, "30 of 32 cells (94 %)")
     assert "supervised: Face, Gaussian, SM (missing or failed runs); " in found.evidence
 
 
 def test_runs_stopped_at_the_papers_limit_hold_nowhere():
-    found = lower_cost(records(*both(SUPERVISED, status=where("wine", "polynomial", "time_limit", "converged"))))
+    found = claims.lower_cost(records(*both(SUPERVISED, status=where("wine", "polynomial", "time_limit", "converged"))))
     assert found.measure == "29 of 32 cells (91 %)"
     assert "Wine, Polynomial, SM by -2 % (stopped)" in found.evidence
 
@@ -72,7 +68,7 @@ def stopped_early(*place):
 
 
 def test_cells_stopped_before_the_papers_limit_may_hold_or_not():
-    found = lower_cost(records(*both(SUPERVISED, **stopped_early("wine", "polynomial"))))
+    found = claims.lower_cost(records(*both(SUPERVISED, **stopped_early("wine", "polynomial"))))
     # Three rivals in one cell: 29 of 32 mostly confirm, all 32 confirm.
     assert (found.decision, found.measure) == (Decision.MOSTLY, "29 of 32 cells (91 %), and 3 open")
     assert "open, since runs were stopped too early or not made: 3 cells" in found.evidence
@@ -82,23 +78,23 @@ def test_a_claim_is_decided_where_open_cells_change_nothing():
     def theirs(data, of, fold):
         return -98.0 if (data, of) == ("wine", "polynomial") else -101.0
 
-    found = lower_cost(records(*both(SUPERVISED, theirs=theirs, **stopped_early("wine", "polynomial"))))
+    found = claims.lower_cost(records(*both(SUPERVISED, theirs=theirs, **stopped_early("wine", "polynomial"))))
     assert (found.decision, found.measure) == (
         Decision.CONTRADICTED,
         "0 of 32 cells (0 %), and 3 open; at most 0.99 % higher",
     )
-    every = lower_cost(records(*both(SUPERVISED, **stopped_early())))
+    every = claims.lower_cost(records(*both(SUPERVISED, **stopped_early())))
     assert (every.decision, every.measure) == (Decision.UNDECIDED, "0 of 32 cells (0 %), and 32 open")
     clusters = both(CLUSTERS, theirs=where("face", "gaussian", -98.0, -101.0), **stopped_early("face", "gaussian"))
-    assert lowest_among_clusters(records(*clusters)).decision is Decision.CONTRADICTED
+    assert claims.lowest_among_clusters(records(*clusters)).decision is Decision.CONTRADICTED
     one = both(CLUSTERS, **stopped_early("face", "polynomial"))
-    assert lowest_among_clusters(records(*one)).measure == "11 of 12 cells (92 %), and 1 open"
+    assert claims.lowest_among_clusters(records(*one)).measure == "11 of 12 cells (92 %), and 1 open"
 
 
 def test_the_note_says_what_holds_in_each_lane():
     rows = both(SUPERVISED)
     fair = both(SUPERVISED, theirs=-101.0, solver="ism_converged", suffix="_converged")
-    found = lower_cost(records(*rows, *fair))
+    found = claims.lower_cost(records(*rows, *fair))
     assert found.decision is Decision.CONFIRMED
     assert found.note.startswith(
         "As published, 32 of 32 cells (100 %) (confirmed); converged, lower in 0 of 32 cells (0 %) (contradicted)."
@@ -118,18 +114,18 @@ def by_authors(ism, rival, published):
 
 
 def test_what_the_authors_ran_decides_first():
-    found = lower_cost(by_authors(ism=-100.0, rival=-90.0, published=-101.0))
+    found = claims.lower_cost(by_authors(ism=-100.0, rival=-90.0, published=-101.0))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "2 of 2 cells (100 %)")
     assert found.note.startswith(
         "By the authors' code on Wine (142), 2 of 2 cells (100 %) (confirmed); as published, lower in 0 of 32"
     )
-    other = lower_cost(by_authors(ism=-80.0, rival=-90.0, published=-98.0))
+    other = claims.lower_cost(by_authors(ism=-80.0, rival=-90.0, published=-98.0))
     assert other.decision is Decision.CONTRADICTED
     assert "not shown in authors: Wine (142), Gaussian, SM by " in other.evidence
     # A protocol of another's is not the authors' code.
     config = copy.deepcopy(CONFIG)
     config["experiments"]["four"]["published"]["protocol"] = True
-    assert lower_cost(records(*both(SUPERVISED), config=config)).decision is Decision.UNDECIDED
+    assert claims.lower_cost(records(*both(SUPERVISED), config=config)).decision is Decision.UNDECIDED
 
 
 def test_a_difference_that_folds_do_not_show_is_not_distinguishable():
@@ -138,16 +134,16 @@ def test_a_difference_that_folds_do_not_show_is_not_distinguishable():
         row | ({"cost": row["cost"] + 9.0 * (-1) ** row["run"]} if row["method"] != "ism" else {})
         for row in both(("four",), theirs=theirs) + both(("plus_five",))
     ]
-    found = lower_cost(records(*rows))
+    found = claims.lower_cost(records(*rows))
     assert found.decision is Decision.INDISTINCT
     assert ", and 20 unclear" in found.measure
     assert found.power.startswith("a difference of ")
 
 
 def test_clusters_are_counted_by_cell():
-    assert lowest_among_clusters(records(*both(CLUSTERS))).decision is Decision.CONFIRMED
-    one = lowest_among_clusters(records(*both(CLUSTERS, theirs=where("face", "polynomial", -101.0, -98.0))))
+    assert claims.lowest_among_clusters(records(*both(CLUSTERS))).decision is Decision.CONFIRMED
+    one = claims.lowest_among_clusters(records(*both(CLUSTERS, theirs=where("face", "polynomial", -101.0, -98.0))))
     assert (one.decision, one.measure) == (Decision.MOSTLY, "11 of 12 cells (92 %); at most 0.99 % higher")
     assert "not shown in NeurIPS 2019, Table 4, unsupervised: Face, Polynomial, SM by 0.99 %" in one.evidence
-    assert lowest_among_clusters(records(*both(CLUSTERS, theirs=-101.0))).decision is Decision.CONTRADICTED
-    assert lowest_among_clusters(records(*both(SUPERVISED))).decision is Decision.UNDECIDED
+    assert claims.lowest_among_clusters(records(*both(CLUSTERS, theirs=-101.0))).decision is Decision.CONTRADICTED
+    assert claims.lowest_among_clusters(records(*both(SUPERVISED))).decision is Decision.UNDECIDED

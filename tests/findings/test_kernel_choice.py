@@ -2,13 +2,8 @@
 
 import pytest
 
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import cells, records
-
-conic_is_best = NAMED["conic_is_best"].decide
-kernels_alike = NAMED["kernels_alike"].decide
-multiquadric_often_better = NAMED["multiquadric_often_better"].decide
+from support.claim_rows import cells, claims, records
 
 SUPERVISED, CLUSTERS = ("four", "five"), ("four_clusters", "five_clusters")
 
@@ -23,10 +18,10 @@ def by_kernel(numbers, otherwise, only=None):
 
 def test_the_conic_kernel_must_be_best_on_each_data_set():
     best = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98, "linear": 0.9804}, 0.97))
-    found = conic_is_best(records(*best))
+    found = claims.conic_is_best(records(*best))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "4 of 4 data sets (100 %)")
     beaten = qualities(SUPERVISED, quality=by_kernel({"squared": 0.99}, 0.97, "face"))
-    found = conic_is_best(records(*beaten))
+    found = claims.conic_is_best(records(*beaten))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %); at most 0.020 behind")
     assert found.evidence.endswith("; not shown in Face, 0.970 against 0.990 of Squared")
 
@@ -36,7 +31,7 @@ def test_a_kernel_that_is_ahead_by_less_than_folds_show_beats_nothing():
         ahead = {"wine": 0.002, "cancer": 0.002, "face": 0.03}.get(data, 0.0) if kernel == "squared" else 0.0
         return 0.95 + ahead + (0.02 * (-1) ** fold if kernel == "squared" else 0.0)
 
-    found = conic_is_best(records(*qualities(SUPERVISED, quality=quality)))
+    found = claims.conic_is_best(records(*qualities(SUPERVISED, quality=quality)))
     assert (found.decision, found.measure) == (
         Decision.INDISTINCT,
         "1 of 4 data sets (25 %), and 2 unclear; at most 0.030 behind",
@@ -45,16 +40,16 @@ def test_a_kernel_that_is_ahead_by_less_than_folds_show_beats_nothing():
 
 
 def test_the_conic_kernel_needs_both_tables_and_no_clusters():
-    assert conic_is_best(records(*qualities(("five",)))).decision is Decision.UNDECIDED
+    assert claims.conic_is_best(records(*qualities(("five",)))).decision is Decision.UNDECIDED
     best = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98}, 0.97))
     clusters = qualities(CLUSTERS, quality=0.99)
-    assert conic_is_best(records(*best, *clusters)).decision is Decision.CONFIRMED
+    assert claims.conic_is_best(records(*best, *clusters)).decision is Decision.CONFIRMED
 
 
 def test_a_kernel_that_lost_runs_is_not_beaten():
     rows = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98}, 0.97))
     rows = [row for row in rows if (row["dataset"], row["kernel"], row["run"]) != ("wine", "linear", 0)]
-    found = conic_is_best(records(*rows))
+    found = claims.conic_is_best(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %)")
     assert "Wine, missing or failed runs of Linear" in found.evidence
 
@@ -71,11 +66,11 @@ def test_the_multiquadric_is_better_in_more_than_half_of_cells(better, worse, de
     def quality(data, kernel, fold):
         return 0.9 + 0.05 * (kernel == "multiquadric") * ((data in better) - (data in worse))
 
-    found = multiquadric_often_better(records(*qualities(SUPERVISED + CLUSTERS, quality=quality)))
+    found = claims.multiquadric_often_better(records(*qualities(SUPERVISED + CLUSTERS, quality=quality)))
     assert found.decision is decision
     assert found.measure.startswith(f"better in {2 * len(better)} of 8 cells")
     alone = records(*qualities(SUPERVISED, quality=quality))
-    assert multiquadric_often_better(alone).decision is Decision.UNDECIDED
+    assert claims.multiquadric_often_better(alone).decision is Decision.UNDECIDED
 
 
 ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
@@ -83,24 +78,24 @@ ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
 
 @pytest.mark.slow("compares all kernels of two tables twice")
 def test_kernels_are_alike_within_five_points():
-    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
+    found = claims.kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
     assert (found.decision, found.measure) == (
         Decision.CONFIRMED,
         "8 of 8 cases (100 %); at most 0.040 apart, times 1 to 1",
     )
     rows = qualities(SUPERVISED, quality=ALIKE)
     rows += qualities(CLUSTERS, quality=by_kernel({"linear": 0.9}, 0.97, "wine"))
-    assert kernels_alike(records(*rows)).decision is Decision.MOSTLY
+    assert claims.kernels_alike(records(*rows)).decision is Decision.MOSTLY
 
 
 @pytest.mark.slow("compares all kernels of two tables twice")
 def test_kernels_are_alike_within_a_factor_of_ten():
     slow = {"time_s": by_kernel({"multiquadric": 2.0}, 0.1, "mnist")}
-    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE, **slow)))
+    found = claims.kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE, **slow)))
     assert (found.decision, found.measure) == (
         Decision.CONTRADICTED,
         "6 of 8 cases (75 %); at most 0.040 apart, times 20 to 1",
     )
     assert "MNIST, supervised: 0.040 apart, times 20 to 1" in found.evidence
     disturbed = qualities(SUPERVISED + CLUSTERS, quality=ALIKE, drifted=True)
-    assert kernels_alike(records(*disturbed)).decision is Decision.UNDECIDED
+    assert claims.kernels_alike(records(*disturbed)).decision is Decision.UNDECIDED

@@ -5,17 +5,8 @@ import pytest
 
 from kdrbench.suite.findings import low_rank_claims
 from kdrbench.suite.findings.claim_rows import Records
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-
-agreement_rises = NAMED["agreement_rises"].decide
-better_than_target = NAMED["better_than_target"].decide
-cost_of_projections = NAMED["cost_of_projections"].decide
-divergences_comparable = NAMED["divergences_comparable"].decide
-few_sweeps = NAMED["few_sweeps"].decide
-fewer_sweeps = NAMED["fewer_sweeps"].decide
-rank_kept = NAMED["rank_kept"].decide
-same_kernel = NAMED["same_kernel"].decide
+from support.claim_rows import claims
 
 CONFIRMED, MOSTLY, INDISTINCT, CONTRADICTED, UNDECIDED = Decision
 
@@ -48,13 +39,13 @@ def timed(method, in_n, in_r):
 
 
 def test_projections_must_be_linear_in_n_and_quadratic_in_r():
-    found = cost_of_projections(low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.8, 2.2)))
+    found = claims.cost_of_projections(low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.8, 2.2)))
     assert found.decision is CONFIRMED
     assert found.evidence.startswith("burg n^1.00 (95 %: 1.00 to 1.00); burg r^2.00")
 
 
 def test_smaller_exponents_say_that_sizes_are_too_small():
-    found = cost_of_projections(low_rank(*timed("burg", 0.15, 2.0), *timed("von_neumann", 0.1, 2.0)))
+    found = claims.cost_of_projections(low_rank(*timed("burg", 0.15, 2.0), *timed("von_neumann", 0.1, 2.0)))
     assert (found.decision, found.measure) == (
         INDISTINCT,
         "2 of 4 exponents (50 %), and 2 unclear; n^0.10 to n^0.15, r^2.00 to r^2.00",
@@ -64,10 +55,10 @@ def test_smaller_exponents_say_that_sizes_are_too_small():
 def test_exponents_need_three_sizes_of_undisturbed_runs():
     rows = [*timed("burg", 1.0, 2.0), *timed("von_neumann", 1.0, 2.0)]
     for disturbed in ({"drifted": True}, {"timed": False}):
-        assert cost_of_projections(low_rank(*(row | disturbed for row in rows))).decision is UNDECIDED
+        assert claims.cost_of_projections(low_rank(*(row | disturbed for row in rows))).decision is UNDECIDED
     for row in rows[-2:]:
         row["status"] = "time_limit"
-    found = cost_of_projections(low_rank(*rows))
+    found = claims.cost_of_projections(low_rank(*rows))
     assert found.decision is UNDECIDED
     assert "at three sizes: r of von_neumann" in found.evidence
 
@@ -75,7 +66,7 @@ def test_exponents_need_three_sizes_of_undisturbed_runs():
 def test_small_ranks_are_left_out_where_there_are_large_ones():
     bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
     rows = [*bent, *timed("burg", 1.0, 2.0)[:4], *timed("von_neumann", 1.0, 2.0)]
-    assert "burg r^2.00 (95 %: 2.00 to 2.00)" in cost_of_projections(low_rank(*rows)).evidence
+    assert "burg r^2.00 (95 %: 2.00 to 2.00)" in claims.cost_of_projections(low_rank(*rows)).evidence
 
 
 def on(dataset, method, *runs, **columns):
@@ -93,25 +84,25 @@ def swept(dataset, boost, status="converged", **others):
 
 
 def test_boosting_must_need_ten_times_as_many_sweeps():
-    found = fewer_sweeps(swept("gyrb", 200, definite_boost_exact=8))
+    found = claims.fewer_sweeps(swept("gyrb", 200, definite_boost_exact=8))
     assert (found.decision, found.measure) == (CONFIRMED, "20 times as many")
     assert found.evidence == (
         "DefiniteBoost needs 20 times as many in the median of 3 sets; definite_boost_exact 0.8 times"
     )
-    assert fewer_sweeps(swept("gyrb", 30)).decision is CONTRADICTED
-    assert fewer_sweeps(swept("gyrb", 30, "max_iterations")).decision is UNDECIDED
-    assert "a lower bound in 3" in fewer_sweeps(swept("gyrb", 200, "max_iterations")).evidence
+    assert claims.fewer_sweeps(swept("gyrb", 30)).decision is CONTRADICTED
+    assert claims.fewer_sweeps(swept("gyrb", 30, "max_iterations")).decision is UNDECIDED
+    assert "a lower bound in 3" in claims.fewer_sweeps(swept("gyrb", 200, "max_iterations")).evidence
     elsewhere = on("gyrb", "definite_boost", {"sweeps": 200}, experiment="another")
     ours = on("gyrb", "von_neumann_trace", {"sweeps": 10})
-    assert fewer_sweeps(low_rank(*ours, *elsewhere)).decision is UNDECIDED
+    assert claims.fewer_sweeps(low_rank(*ours, *elsewhere)).decision is UNDECIDED
     # Without the trace it is another problem.
     other = on("gyrb", "von_neumann", {"sweeps": 10}) + on("gyrb", "definite_boost", {"sweeps": 200})
-    assert fewer_sweeps(low_rank(*other)).evidence.startswith("lacking")
+    assert claims.fewer_sweeps(low_rank(*other)).evidence.startswith("lacking")
 
 
 def test_what_comes_out_on_the_stand_in_is_a_note():
     for boost, word in ((200, "confirmed"), (30, "contradicted")):
-        found = fewer_sweeps(swept("gyrb-standin", boost))
+        found = claims.fewer_sweeps(swept("gyrb-standin", boost))
         assert found.decision is UNDECIDED
         assert found.evidence == "on the stand-in: gyrB is not public"
         assert found.note.startswith(f"There it would be {word}: DefiniteBoost needs {boost // 10} times")
@@ -123,15 +114,15 @@ def kernels(dataset, ours, theirs):
 
 
 def test_both_methods_must_end_at_the_exact_kernel():
-    found = same_kernel(kernels("gyrb", [1e-4] * 20, [1e-3] * 20))
+    found = claims.same_kernel(kernels("gyrb", [1e-4] * 20, [1e-3] * 20))
     assert (found.decision, found.measure) == (CONFIRMED, "20 of 20 sets (100 %); at most 1.0e-03")
     assert found.evidence == "at most 1.0e-04 and 1.0e-03 from the exact kernel"
-    assert same_kernel(kernels("gyrb", [1e-4] * 5, [1e-3] * 4 + [0.1])).decision is MOSTLY
-    assert same_kernel(kernels("gyrb", [0.1] * 5, [1e-3] * 5)).decision is CONTRADICTED
+    assert claims.same_kernel(kernels("gyrb", [1e-4] * 5, [1e-3] * 4 + [0.1])).decision is MOSTLY
+    assert claims.same_kernel(kernels("gyrb", [0.1] * 5, [1e-3] * 5)).decision is CONTRADICTED
     # A run that failed has no kernel.
-    assert same_kernel(kernels("gyrb", [None, None], [1e-3] * 2)).decision is CONTRADICTED
-    assert same_kernel(kernels("gyrb-standin", [1e-4], [1e-3])).decision is UNDECIDED
-    assert same_kernel(kernels("gyrb", [1e-4], [])).decision is UNDECIDED
+    assert claims.same_kernel(kernels("gyrb", [None, None], [1e-3] * 2)).decision is CONTRADICTED
+    assert claims.same_kernel(kernels("gyrb-standin", [1e-4], [1e-3])).decision is UNDECIDED
+    assert claims.same_kernel(kernels("gyrb", [1e-4], [])).decision is UNDECIDED
 
 
 def test_the_learned_kernel_must_beat_the_one_it_was_given():
@@ -141,7 +132,7 @@ def test_the_learned_kernel_must_beat_the_one_it_was_given():
             for count, value in ((50, 0.1), (200, accuracy)):
                 columns = {"n_constraints": count, "accuracy": value, "target_accuracy": 0.948}
                 rows += on(dataset, method, columns)
-        return better_than_target(low_rank(*rows))
+        return claims.better_than_target(low_rank(*rows))
 
     assert found("gyrb", 0.96, 0.95).decision is CONFIRMED
     assert found("gyrb", 0.96, 0.95).evidence == "t, burg: 0.960 against 0.948; t, von_neumann: 0.950 against 0.948"
@@ -160,12 +151,12 @@ def agreeing(method, *values, **columns):
 
 def test_agreement_must_rise_for_every_method():
     rising = agreeing("burg", 0.5, 0.7, 0.8)
-    found = agreement_rises(low_rank(*rising))
+    found = claims.agreement_rises(low_rank(*rising))
     assert (found.decision, found.evidence) == (CONFIRMED, "t, burg: 0.50 to 0.80")
     falling = agreeing("von_neumann", 0.5, 0.7, 0.4)
-    assert agreement_rises(low_rank(*rising, *falling)).decision is CONTRADICTED
-    assert agreement_rises(low_rank(*agreeing("burg", 0.5, 0.7))).decision is UNDECIDED
-    stand_in = agreement_rises(low_rank(*agreeing("burg", 0.1, 0.2, 0.3, dataset="gyrb-standin")))
+    assert claims.agreement_rises(low_rank(*rising, *falling)).decision is CONTRADICTED
+    assert claims.agreement_rises(low_rank(*agreeing("burg", 0.5, 0.7))).decision is UNDECIDED
+    stand_in = claims.agreement_rises(low_rank(*agreeing("burg", 0.1, 0.2, 0.3, dataset="gyrb-standin")))
     assert stand_in.decision is UNDECIDED
 
 
@@ -173,7 +164,7 @@ def test_sets_without_a_solution_have_no_say_in_a_curve():
     unsolvable = agreeing("burg", 0.5, 0.7, 0.8, 0.1)
     for row in unsolvable[-1:]:
         row["largest_violation"] = 0.6
-    assert agreement_rises(low_rank(*unsolvable)).evidence == "t, burg: 0.50 to 0.80"
+    assert claims.agreement_rises(low_rank(*unsolvable)).evidence == "t, burg: 0.50 to 0.80"
 
 
 def test_divergences_must_be_close_in_accuracy_and_nmi():
@@ -185,7 +176,7 @@ def test_divergences_must_be_close_in_accuracy_and_nmi():
             rows += on("digits", "burg", values)
             moved = {"accuracy": 0.97 - accuracy * apart, "nmi_ten_starts": 0.8 - nmi * apart}
             rows += on("digits", "von_neumann", values | moved)
-        return divergences_comparable(low_rank(*rows))
+        return claims.divergences_comparable(low_rank(*rows))
 
     assert found(0.01, 0.04).decision is CONFIRMED
     assert found(0.01, 0.04).evidence == "accuracies at most 0.010 apart, NMI 0.04"
@@ -195,26 +186,26 @@ def test_divergences_must_be_close_in_accuracy_and_nmi():
         MOSTLY,
         "4 of 5 constraint counts (80 %); accuracies at most 0.010 apart, NMI 0.06",
     )
-    assert divergences_comparable(low_rank(*on("digits", "burg", {"accuracy": 0.9}))).decision is UNDECIDED
+    assert claims.divergences_comparable(low_rank(*on("digits", "burg", {"accuracy": 0.9}))).decision is UNDECIDED
     # Draws that differ by more than the bound show nothing.
     draws = [{"accuracy": 0.97, "nmi_ten_starts": 0.8 + 0.1 * (-1) ** draw} for draw in range(10)]
     level = [{"accuracy": 0.97, "nmi_ten_starts": 0.8}] * 10
-    noisy = divergences_comparable(low_rank(*on("digits", "burg", *draws), *on("digits", "von_neumann", *level)))
+    noisy = claims.divergences_comparable(low_rank(*on("digits", "burg", *draws), *on("digits", "von_neumann", *level)))
     assert (noisy.decision, noisy.measure[:38]) == (INDISTINCT, "0 of 1 constraint count (0 %), and 1 u")
     assert noisy.power == "a difference of 0.075 shows in half of the comparisons, 0.075 in all"
 
 
 def test_every_learned_kernel_must_have_the_rank_of_the_start():
     def found(*ranks, **columns):
-        return rank_kept(low_rank(*on("digits", "burg", *({"learned_rank": rank} for rank in ranks), **columns)))
+        return claims.rank_kept(low_rank(*on("digits", "burg", *({"learned_rank": rank} for rank in ranks), **columns)))
 
     assert found(*[16] * 20).decision is CONFIRMED
     # Two draws are too few.
     assert found(16, 16).decision is INDISTINCT
     assert found(16, 15).decision is CONTRADICTED
     below = [row | {"method": "von_neumann"} for row in on("digits", "burg", *[{"learned_rank": 15}] * 20)]
-    assert rank_kept(low_rank(*below)).decision is CONFIRMED
-    assert rank_kept(low_rank(*(row | {"learned_rank": 17} for row in below))).decision is CONTRADICTED
+    assert claims.rank_kept(low_rank(*below)).decision is CONFIRMED
+    assert claims.rank_kept(low_rank(*(row | {"learned_rank": 17} for row in below))).decision is CONTRADICTED
     assert found(16, 16, 16, 16, 15).decision is MOSTLY
     assert found(None).decision is CONTRADICTED
     # Where there is no solution, eigenvalues vanish.
@@ -229,15 +220,15 @@ def many(dataset, *solves):
 
 def test_no_solvable_set_may_need_more_than_600_sweeps():
     others = [(9, 25, 0.0)] * 19
-    assert few_sweeps(low_rank(*many("gyrb", (600, 1000, 1e-3), *others))).decision is CONFIRMED
-    over = few_sweeps(low_rank(*many("gyrb", (601, 1000, 1e-3), (9, 25, 0.0))))
+    assert claims.few_sweeps(low_rank(*many("gyrb", (600, 1000, 1e-3), *others))).decision is CONFIRMED
+    over = claims.few_sweeps(low_rank(*many("gyrb", (601, 1000, 1e-3), (9, 25, 0.0))))
     assert (over.decision, over.measure) == (CONTRADICTED, "1 of 2 solves (50 %); at most 601 sweeps")
-    assert few_sweeps(low_rank(*many("gyrb", (601, 200, 1e-3), *others))).decision is MOSTLY
-    unsolvable = few_sweeps(low_rank(*many("gyrb", (1362, 1000, 0.6), (9, 25, 0.0))))
+    assert claims.few_sweeps(low_rank(*many("gyrb", (601, 200, 1e-3), *others))).decision is MOSTLY
+    unsolvable = claims.few_sweeps(low_rank(*many("gyrb", (1362, 1000, 0.6), (9, 25, 0.0))))
     assert unsolvable.decision is UNDECIDED
     assert "1000 constraints that can be met; at most 9 sweeps (burg); of 2 solves 1 miss" in unsolvable.evidence
     # The paper says it of gyrB, which is not public.
-    stand_in = few_sweeps(low_rank(*many("gyrb-standin", (1051, 1000, 5e-3)), *many("digits", (9, 1000, 0.0))))
+    stand_in = claims.few_sweeps(low_rank(*many("gyrb-standin", (1051, 1000, 5e-3)), *many("digits", (9, 1000, 0.0))))
     assert stand_in.decision is UNDECIDED
     assert stand_in.note.startswith("There it would be contradicted: at most 1051 sweeps (burg)")
 
@@ -245,20 +236,20 @@ def test_no_solvable_set_may_need_more_than_600_sweeps():
 def test_trace_evaluations_are_counted_a_projection():
     def found(each, draws=20):
         counts = {"trace_evaluations": 500 * each, "projections": 500}
-        return NAMED["few_trace_evaluations"].decide(low_rank(*on("digits", "von_neumann", *[counts] * draws)))
+        return claims.few_trace_evaluations(low_rank(*on("digits", "von_neumann", *[counts] * draws)))
 
     assert (found(6).decision, found(7).decision, found(6, 2).decision) == (CONFIRMED, CONTRADICTED, INDISTINCT)
 
 
 def test_few_draws_of_the_constraints_confirm_nothing():
     rows = [row | {"run": run} for run in range(5) for row in agreeing("burg", 0.5, 0.7, 0.8)]
-    assert agreement_rises(low_rank(*rows)).decision is CONFIRMED
-    found = agreement_rises(low_rank(*[row for row in rows if row["run"] < 4]))
+    assert claims.agreement_rises(low_rank(*rows)).decision is CONFIRMED
+    found = claims.agreement_rises(low_rank(*[row for row in rows if row["run"] < 4]))
     assert found.decision is UNDECIDED
     assert found.note == "Left out, with fewer than 5 draws of the constraints: t (4)."
     # An experiment of few draws takes nothing from one of many.
     others = [row | {"experiment": "of one draw"} for row in agreeing("burg", 0.9, 0.7, 0.1)]
-    assert agreement_rises(low_rank(*rows, *others)).decision is CONFIRMED
+    assert claims.agreement_rises(low_rank(*rows, *others)).decision is CONFIRMED
 
 
 def test_digits_on_another_number_of_samples_decide_nothing():
@@ -268,7 +259,7 @@ def test_digits_on_another_number_of_samples_decide_nothing():
         for method in ("burg", "von_neumann")
         for count in (50, 100, 200, 1000)
     ]
-    for decide in (agreement_rises, divergences_comparable, rank_kept):
+    for decide in (claims.agreement_rises, claims.divergences_comparable, claims.rank_kept):
         assert decide(low_rank(*rows)).decision is UNDECIDED
         assert decide(low_rank(*[row | {"n_samples": 317} for row in rows])).decision is not UNDECIDED
 
@@ -288,41 +279,41 @@ def cut(records, **at):
 
 def test_draws_stopped_at_a_limit_are_open_on_digits():
     solves = low_rank(*many("gyrb", (600, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
-    found = few_sweeps(cut(solves, n_constraints=50))
+    found = claims.few_sweeps(cut(solves, n_constraints=50))
     assert (found.decision, found.measure) == (UNDECIDED, "2 of 3 solves (67 %), and 1 open; at most 600 sweeps")
     over = low_rank(*many("gyrb", (601, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
-    assert few_sweeps(cut(over, n_constraints=50)).decision is CONTRADICTED
+    assert claims.few_sweeps(cut(over, n_constraints=50)).decision is CONTRADICTED
     # As before, a solve that failed is lost.
     failed = cut(solves, n_constraints=50).low_rank.replace("time_limit", "failed")
-    assert few_sweeps(Records(low_rank=failed)).decision is CONTRADICTED
+    assert claims.few_sweeps(Records(low_rank=failed)).decision is CONTRADICTED
 
     ranks = low_rank(*on("digits", "burg", *[{"learned_rank": 16}] * 3))
-    assert rank_kept(cut(ranks, run=2)).measure == "2 of 3 kernels (67 %), and 1 open"
-    assert rank_kept(cut(ranks, run=2)).decision is UNDECIDED
+    assert claims.rank_kept(cut(ranks, run=2)).measure == "2 of 3 kernels (67 %), and 1 open"
+    assert claims.rank_kept(cut(ranks, run=2)).decision is UNDECIDED
     # Without a draw that ended nothing is decided.
-    assert "not stopped at a limit" in rank_kept(cut(ranks)).evidence
+    assert "not stopped at a limit" in claims.rank_kept(cut(ranks)).evidence
 
     rising = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.8))
-    found = agreement_rises(cut(rising, method="burg", n_constraints=100))
+    found = claims.agreement_rises(cut(rising, method="burg", n_constraints=100))
     assert (found.decision, found.measure) == (UNDECIDED, "1 of 2 curves (50 %), and 1 open")
     falling = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.4))
-    assert agreement_rises(cut(falling, method="burg", n_constraints=100)).decision is CONTRADICTED
+    assert claims.agreement_rises(cut(falling, method="burg", n_constraints=100)).decision is CONTRADICTED
 
 
 def test_draws_stopped_at_a_limit_are_open_on_gyrb():
     same = kernels("gyrb", [1e-4] * 3, [1e-3] * 3)
     for method in ("von_neumann_trace", "definite_boost"):
-        assert same_kernel(cut(same, method=method, run=1)).decision is UNDECIDED
+        assert claims.same_kernel(cut(same, method=method, run=1)).decision is UNDECIDED
     worse = kernels("gyrb", [0.1] * 3, [1e-3] * 3)
-    assert same_kernel(cut(worse, method="definite_boost", run=1)).decision is CONTRADICTED
+    assert claims.same_kernel(cut(worse, method="definite_boost", run=1)).decision is CONTRADICTED
     sweeps = swept("gyrb", 30)
-    assert fewer_sweeps(sweeps).decision is CONTRADICTED
-    assert fewer_sweeps(cut(sweeps, method="definite_boost", run=1)).decision is UNDECIDED
-    assert fewer_sweeps(cut(swept("gyrb", 200), method="von_neumann_trace", run=1)).decision is UNDECIDED
+    assert claims.fewer_sweeps(sweeps).decision is CONTRADICTED
+    assert claims.fewer_sweeps(cut(sweeps, method="definite_boost", run=1)).decision is UNDECIDED
+    assert claims.fewer_sweeps(cut(swept("gyrb", 200), method="von_neumann_trace", run=1)).decision is UNDECIDED
     # Sweeps at which DefiniteBoost was stopped are a lower bound.
-    assert fewer_sweeps(swept("gyrb", 200, "time_limit")).decision is CONFIRMED
-    for decide, claim in ((same_kernel, same), (fewer_sweeps, sweeps)):
+    assert claims.fewer_sweeps(swept("gyrb", 200, "time_limit")).decision is CONFIRMED
+    for decide, claim in ((claims.same_kernel, same), (claims.fewer_sweeps, sweeps)):
         assert decide(cut(claim)).decision is UNDECIDED
     rows = [row | {"target_accuracy": 0.9} for row in on("gyrb", "burg", *[{"accuracy": 0.8}] * 3)]
-    assert better_than_target(low_rank(*rows)).decision is CONTRADICTED
-    assert better_than_target(cut(low_rank(*rows), run=1)).decision is UNDECIDED
+    assert claims.better_than_target(low_rank(*rows)).decision is CONTRADICTED
+    assert claims.better_than_target(cut(low_rank(*rows), run=1)).decision is UNDECIDED

@@ -4,15 +4,10 @@ import pandas as pd
 
 from kdrbench.suite.experiments.config_file import lay_over
 from kdrbench.suite.findings.claim_rows import TABLE_4, Records, printed_cells
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import cells
+from support.claim_rows import cells, claims
 from support.configs import whole_config
 from support.report_rows import kpca_run
-
-aligned_versions_win = NAMED["aligned_versions_win"].decide
-kernel_versions_win = NAMED["kernel_versions_win"].decide
-rivals_iterations = NAMED["rivals_iterations"].decide
 
 FOUR = "table4_supervised"
 LIMITS = {"time_limit_s": 259200, "memory_limit_mib": 16384}
@@ -35,24 +30,24 @@ def on_wine(row):
 
 def test_a_cell_with_runs_that_were_not_made_is_not_lost():
     records = of_table_4("ism", skipped=lambda row: on_wine(row) and row["run"] >= 7)
-    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",)).missing
+    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",)).missing
     assert missing == (
         "NeurIPS 2019, Table 4, supervised: 3 runs of ism on Wine were not made, since the budget was used up"
     )
-    with_bounds = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",), bounds=True)
+    with_bounds = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True)
     assert with_bounds.missing == ()
     assert [(len(cell.runs), cell.n_not_made) for cell in with_bounds.cells[:2]] == [(7, 3), (10, 0)]
 
 
 def test_a_cell_of_which_no_run_was_made_lacks():
     records = of_table_4("ism", skipped=on_wine)
-    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",), bounds=True).missing
+    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True).missing
     assert missing.endswith("no runs of Wine, Gaussian, ISM")
 
 
 def test_iterations_of_runs_that_were_not_made_are_open():
     records = of_table_4("dg", "sm", skipped=lambda row: row["run"] >= 7, iterations=310)
-    found = rivals_iterations(records)
+    found = claims.rivals_iterations(records)
     assert (found.decision, found.measure) == (
         Decision.UNDECIDED,
         "98 of 140 runs (70 %), and 42 open; 310 to 310",
@@ -75,7 +70,7 @@ def test_splits_that_were_not_made_are_missing():
         for variant in ("plain", "cross_validated", "aligned")
         for split in range(40)
     ]
-    for decide in (kernel_versions_win, aligned_versions_win):
+    for decide in (claims.kernel_versions_win, claims.aligned_versions_win):
         found = decide(kpca(*rows))
         assert found.decision is Decision.UNDECIDED
         assert "Balance has 9 of 40 splits" in found.evidence

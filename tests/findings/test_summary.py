@@ -55,11 +55,6 @@ def test_a_page_says_what_the_rows_say(source, tmp_path):
     assert "in 1 of 4 cells; in 3 it is" in summary("league", Source(source.config, tmp_path, tmp_path))
 
 
-def test_pages_whose_rows_are_not_there_are_left_out(source, tmp_path):
-    assert [path.name for path in write_summaries(source, tmp_path / "out")] == ["league.md"]
-    assert (tmp_path / "out/league.md").read_text() == summary("league", source)
-
-
 def test_pages_of_an_earlier_record_are_removed_others_are_kept(source, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

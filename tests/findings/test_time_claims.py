@@ -2,16 +2,9 @@
 
 import pytest
 
-from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import WITH_AUTHORS, cells, records
+from support.claim_rows import WITH_AUTHORS, cells, claims, records
 from support.report_rows import run
-
-as_fast = NAMED["as_fast"].decide
-complexity = NAMED["complexity"].decide
-disparity_grows = NAMED["disparity_grows"].decide
-growth_in_samples = NAMED["growth_in_samples"].decide
-times_faster = NAMED["times_faster"].decide
 
 TABLES = ("four", "four_clusters", "plus_five", "plus_six")
 RIVALS = ("dg", "sm", "gm")
@@ -32,7 +25,7 @@ def race(slowest=2.0, suffix="", **columns):
 
 
 def test_times_faster_by_the_largest_ratio():
-    found = times_faster(records(*race(slowest=2000.0)))
+    found = claims.times_faster(records(*race(slowest=2000.0)))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "200,000 times")
     assert found.evidence.endswith("; the largest of NeurIPS 2019, Table 4, supervised: Face, Gaussian, GM")
     assert found.note.startswith("As published, 100 to 200,000 times, median 100. All solvers")
@@ -43,14 +36,14 @@ def test_times_faster_by_the_largest_ratio():
     [(900.0, Decision.MOSTLY, "90,000 times"), (2.0, Decision.CONTRADICTED, "200 times")],
 )
 def test_a_smaller_ratio_holds_nearly_or_not(slowest, decision, measure):
-    found = times_faster(records(*race(slowest=slowest)))
+    found = claims.times_faster(records(*race(slowest=slowest)))
     assert (found.decision, found.measure) == (decision, measure)
 
 
 @pytest.mark.whole
 def test_times_faster_says_the_ratio_of_converged_solvers():
     fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
-    found = times_faster(records(*race(), *fair))
+    found = claims.times_faster(records(*race(), *fair))
     assert "converged, 5 to 100 times, median 100" in found.note
 
 
@@ -62,14 +55,14 @@ def test_times_faster_says_the_ratio_of_converged_solvers():
     ],
 )
 def test_times_faster_is_undecided_without_full_clean_times(slowest, columns, words):
-    found = times_faster(records(*race(slowest=slowest, **columns)))
+    found = claims.times_faster(records(*race(slowest=slowest, **columns)))
     assert found.decision is Decision.UNDECIDED
     assert words in found.evidence
 
 
 def test_a_bound_above_the_claim_is_enough():
     early = race(slowest=2000.0, status="time_limit", stopped_early="stopped at 60 s")
-    assert times_faster(records(*early)).decision is Decision.CONFIRMED
+    assert claims.times_faster(records(*early)).decision is Decision.CONFIRMED
 
 
 def stopped(rows, method="", dataset=""):
@@ -81,22 +74,22 @@ def stopped(rows, method="", dataset=""):
 
 def test_times_faster_takes_no_ratio_where_ism_was_stopped():
     # The ratio of 200,000 on Face is no more than a bound from above.
-    found = times_faster(records(*stopped(race(slowest=2000.0), "ism", "face")))
+    found = claims.times_faster(records(*stopped(race(slowest=2000.0), "ism", "face")))
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "100 times")
     assert "in which ISM itself was stopped" in found.evidence
 
 
 def test_a_ratio_bounded_from_above_by_a_small_one_contradicts():
-    assert times_faster(records(*stopped(race(), "ism", "face"))).decision is Decision.CONTRADICTED
+    assert claims.times_faster(records(*stopped(race(), "ism", "face"))).decision is Decision.CONTRADICTED
 
 
 @pytest.mark.whole
 def test_of_solvers_that_were_stopped_little_is_known():
     # At most 90,000 times might be mostly so.
-    assert times_faster(records(*stopped(race(slowest=900.0), "ism", "face"))).decision is Decision.UNDECIDED
+    assert claims.times_faster(records(*stopped(race(slowest=900.0), "ism", "face"))).decision is Decision.UNDECIDED
     # Both stopped: nothing is known of the ratio.
-    assert times_faster(records(*stopped(race(), dataset="face"))).decision is Decision.UNDECIDED
-    alone = times_faster(records(*stopped(race(), "ism")))
+    assert claims.times_faster(records(*stopped(race(), dataset="face"))).decision is Decision.UNDECIDED
+    alone = claims.times_faster(records(*stopped(race(), "ism")))
     assert "lacking: first solves of ism, which came to its end" in alone.evidence
 
 
@@ -106,14 +99,14 @@ def baselines(lda=0.04, slow=0.04):
 
 
 def test_as_fast_as_baselines_within_a_factor_of_two():
-    assert as_fast(baselines()).decision is Decision.CONFIRMED
-    one = as_fast(baselines(slow=0.001))
+    assert claims.as_fast(baselines()).decision is Decision.CONFIRMED
+    one = claims.as_fast(baselines(slow=0.001))
     assert (one.decision, one.measure) == (Decision.MOSTLY, "7 of 8 cases (88 %); at most 50 times")
     assert one.evidence.endswith("not shown in PCA + SVM on Car (50 times)")
     # A time of one run is known within a fifth: 2.1 times may be twice.
-    assert as_fast(baselines(lda=0.05 / 2.1)).decision is Decision.INDISTINCT
-    assert as_fast(baselines(lda=0.001)).decision is Decision.CONTRADICTED
-    assert as_fast(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+    assert claims.as_fast(baselines(lda=0.05 / 2.1)).decision is Decision.INDISTINCT
+    assert claims.as_fast(baselines(lda=0.001)).decision is Decision.CONTRADICTED
+    assert claims.as_fast(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
 
 
 def by_authors(dg, timed=False):
@@ -127,16 +120,17 @@ def by_authors(dg, timed=False):
 
 
 def test_headline_times_are_decided_by_the_authors_code():
-    claim = NAMED["days_and_seconds"].decide
+    claim = claims.days_and_seconds
     assert claim(by_authors(10.0)).decision is Decision.CONTRADICTED
     assert "ISM 1 s, DG 10 s on Face" in claim(by_authors(10.0)).evidence
     # On shared cores ISM may have taken a tenth, or ten times as long.
     assert claim(by_authors(1e6)).decision is Decision.INDISTINCT
     assert claim(records(*cells("four", "ism"))).decision is Decision.UNDECIDED
-    assert times_faster(by_authors(10.0)).decision is Decision.CONTRADICTED
-    assert times_faster(by_authors(10.0)).power == "wrong by at most a factor of 10, since runs shared their cores"
+    found = claims.times_faster(by_authors(10.0))
+    assert found.decision is Decision.CONTRADICTED
+    assert found.power == "wrong by at most a factor of 10, since runs shared their cores"
     for seconds, timed, decision in ((2e5, True, Decision.CONFIRMED), (2e5, False, Decision.UNDECIDED)):
-        assert times_faster(by_authors(seconds, timed)).decision is decision
+        assert claims.times_faster(by_authors(seconds, timed)).decision is decision
 
 
 def grown(solver, exponent, axis="n_train", experiment="scaling", sizes=SIZES, **columns):
@@ -158,14 +152,14 @@ def all_pairs(**exponents):
 
 def test_quadratic_time_by_the_exponents_of_all_solvers():
     rows = [*all_pairs(ism=1.9, dg=2.1), *grown("ism", 1.0, experiment="scaling_factored")]
-    found = growth_in_samples(records(*rows))
+    found = claims.growth_in_samples(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "4 of 4 solvers (100 %); n^1.90 to n^2.10")
     assert found.evidence.startswith("ISM n^1.90 (95 %: 1.90 to 1.90); DG n^2.10")
 
 
 @pytest.mark.parametrize("there", [("ism",), ("ism", "dg"), RIVALS])
 def test_quadratic_time_needs_ism_and_all_its_rivals(there):
-    found = growth_in_samples(records(*[row for row in all_pairs() if row["method"] in there]))
+    found = claims.growth_in_samples(records(*[row for row in all_pairs() if row["method"] in there]))
     assert found.decision is Decision.UNDECIDED
     lacking = ", ".join(f"n of {name.upper()}" for name in ("ism", *RIVALS) if name not in there)
     assert found.evidence.endswith(f"that sum over all pairs of 1000 samples and more at three sizes: {lacking}")
@@ -174,7 +168,7 @@ def test_quadratic_time_needs_ism_and_all_its_rivals(there):
 @pytest.mark.parametrize("exponents", [(2.0, 3.0), (1.0, 1.0), (1.74, 2.26)])
 def test_other_or_unlike_exponents_contradict_quadratic_time(exponents):
     rows = all_pairs(ism=exponents[0], dg=exponents[1])
-    assert growth_in_samples(records(*rows)).decision is Decision.CONTRADICTED
+    assert claims.growth_in_samples(records(*rows)).decision is Decision.CONTRADICTED
 
 
 def test_an_interval_across_the_region_is_not_distinguishable():
@@ -185,7 +179,7 @@ def test_an_interval_across_the_region_is_not_distinguishable():
         for row, sign in zip(waves, (1, -1, -1, 1), strict=True):
             row["time_s"] *= 2.0 ** (0.11 * sign)
         rows += waves
-    found = growth_in_samples(records(*rows))
+    found = claims.growth_in_samples(records(*rows))
     assert (found.decision, found.power) == (Decision.INDISTINCT, "exponents are known to within 0.30")
     assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found.evidence
 
@@ -201,7 +195,7 @@ def test_an_interval_across_the_region_is_not_distinguishable():
 )
 def test_quadratic_time_needs_undisturbed_large_sums_over_pairs(change, words):
     others = [] if words == "all pairs" else [row for row in all_pairs() if row["method"] != "dg"]
-    found = growth_in_samples(records(*others, *grown("dg", 2.0, **change)))
+    found = claims.growth_in_samples(records(*others, *grown("dg", 2.0, **change)))
     assert found.decision is Decision.UNDECIDED
     assert words in found.evidence
 
@@ -215,7 +209,7 @@ def exponents(in_q=None, in_d=1.0, **columns):
 
 
 def test_complexity_by_the_exponents_of_an_iteration():
-    found = complexity(exponents(in_q={"dg": 2.0, "sm": 1.0}))
+    found = claims.complexity(exponents(in_q={"dg": 2.0, "sm": 1.0}))
     assert (found.decision, found.measure) == (
         Decision.CONFIRMED,
         "9 of 9 exponents (100 %); n^2.00 to n^2.00, d^1.00 to d^1.00, q^0.50 to q^2.00",
@@ -223,13 +217,13 @@ def test_complexity_by_the_exponents_of_an_iteration():
     assert "DG q^2.00 (95 %: 2.00 to 2.00)" in found.evidence
     # GM has no row in the printed table.
     assert "GM" not in found.evidence
-    assert complexity(exponents(in_q={"sm": 2.0}, in_d=1.5)).decision is Decision.CONTRADICTED
+    assert claims.complexity(exponents(in_q={"sm": 2.0}, in_d=1.5)).decision is Decision.CONTRADICTED
     # What grows less may do so at sizes that are too small.
-    assert complexity(exponents(in_q={"sm": 0.2})).decision is Decision.MOSTLY
-    lacking = complexity(exponents(status="time_limit"))
+    assert claims.complexity(exponents(in_q={"sm": 0.2})).decision is Decision.MOSTLY
+    lacking = claims.complexity(exponents(status="time_limit"))
     assert lacking.decision is Decision.UNDECIDED
     assert "n of ISM, n of DG" in lacking.evidence
-    assert NAMED["complexity_neurips"].decide(exponents()).decision is Decision.CONFIRMED
+    assert claims.complexity_neurips(exponents()).decision is Decision.CONFIRMED
 
 
 def features(**in_d):
@@ -237,10 +231,10 @@ def features(**in_d):
 
 
 def test_disparity_grows_where_the_ratio_rises_with_the_features():
-    found = disparity_grows(features(ism=0.5, dg=1.0, sm=1.0, gm=2.0))
+    found = claims.disparity_grows(features(ism=0.5, dg=1.0, sm=1.0, gm=2.0))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "3 of 3 rivals (100 %); d^0.50 to d^1.50")
     assert "GM d^1.50 (95 %: 1.50 to 1.50)" in found.evidence
-    assert disparity_grows(features(ism=1.0, dg=0.5, sm=1.5, gm=2.0)).decision is Decision.CONTRADICTED
-    lacking = disparity_grows(features(ism=1.0, dg=2.0))
+    assert claims.disparity_grows(features(ism=1.0, dg=0.5, sm=1.5, gm=2.0)).decision is Decision.CONTRADICTED
+    lacking = claims.disparity_grows(features(ism=1.0, dg=2.0))
     assert lacking.decision is Decision.UNDECIDED
     assert "at three sizes: d of SM, d of GM" in lacking.evidence

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.suite.findings.finding import LACKING, Decision, Finding, listed, side_of, undecided
+from kdrbench.suite.findings.finding import LACKING, Decision, Finding, listed, sentence, side_of, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     STOPPED_EARLY,
@@ -45,13 +45,26 @@ from kdrbench.suite.reports.tables.published_numbers import our_name, paper_labe
 from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS
 
-RIVALS = ("dg", "sm", "gm")
+_RIVALS = ("dg", "sm", "gm")
 # Solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
 AUTHORS, _FIRST_VERSION = "_authors", "_1"
+AS_PUBLISHED = "as published"
 FOLDS = 10
 LOST = "missing or failed runs"
-# A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
-TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
+# What claims read, which tables of made-up or earlier rows may lack.
+_ALL = ("experiment", "dataset", "method", "run", "status", "time_s", "n_train", "n_test", "n_features")
+_COLUMNS = {
+    "runs": (
+        *("kernel", "split", "partition", "n_components", "data_sha256", "cost", "quality", "train_accuracy"),
+        *("iterations", "stationarity", "optimality", "eigengap", "curvature", STOPPED_EARLY, NOT_MADE),
+    ),
+    "kpca": ("learner", "variant", "accuracy", "tuning_wall_s"),
+    "low_rank": (
+        *("n_constraints", "n_samples", "rank", "learned_rank", "sweeps", "projections", "trace_evaluations"),
+        *("largest_violation", "reference_distance", "accuracy", "target_accuracy", "nmi_ten_starts"),
+    ),
+    "tricks": ("figure", "series", "varied", "value", "accuracy", "condition", "disagreement"),
+}
 Place = tuple[str, str, str]
 
 
@@ -71,6 +84,12 @@ class Records:
     left_out: tuple[tuple[str, str], ...] = ()
     own: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Add the columns that tables lack."""
+        for name, columns in _COLUMNS.items():
+            table = getattr(self, name)
+            object.__setattr__(self, name, table.reindex(columns=list(dict.fromkeys((*table, *_ALL, *columns)))))
+
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
         """Return the records of the systems that there are, of the experiments that name a paper, by its protocol."""
@@ -85,12 +104,6 @@ class Records:
         made = {name: table if name == "low_rank" else without_skipped(table) for name, table in rows.items()}
         own = {system: table for system, table in tables.items() if system not in SYSTEMS}
         return cls(**made, config=config, left_out=tuple(left_out), own=own)
-
-
-def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
-    """Return our names of the data sets for which a paper prints numbers in some tables."""
-    printed = [axes for axes in published_numbers(paper=paper) if axes["table"] in tables]
-    return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,7 @@ class PrintedTable:
         return (Split.FOLDS, FOLDS) if folds else (Split.NONE, 1)
 
 
+Tables = Sequence[PrintedTable]
 # By the names that claims.toml gives them.
 TABLES = {
     "four": PrintedTable("neurips2019", "4", "supervised"),
@@ -171,12 +185,12 @@ class OwnCell:
     @property
     def stopped_early(self) -> str:
         """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
-        return next(iter(filter(None, self.runs[STOPPED_EARLY])), "") if STOPPED_EARLY in self.runs else ""
+        return next(filter(None, self.runs[STOPPED_EARLY].dropna()), "")
 
     @property
     def n_not_made(self) -> int:
         """How many of its runs the user's budget left out."""
-        return int(self.runs[NOT_MADE].max()) if NOT_MADE in self.runs else 0
+        return int(self.runs[NOT_MADE].fillna(0).max())
 
     @property
     def open_runs(self) -> pd.Index:
@@ -257,28 +271,31 @@ class CellPair:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The cells that there are of those a claim needs, and, in words, those that lack."""
+    """The cells that there are of those a claim needs, and, in words, those that lack.
+
+    ``methods`` are those that it needs, a solver before its rivals. ``lane`` says in which way they were run: as the
+    authors ran them, as their own papers publish them, or until they converge.
+    """
 
     cells: tuple[OwnCell, ...] = ()
     missing: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    lane: str = ""
 
     def __add__(self, other: Coverage) -> Coverage:
-        return Coverage(self.cells + other.cells, self.missing + other.missing)
+        return replace(self, cells=self.cells + other.cells, missing=self.missing + other.missing)
 
-    def of(self, *methods: str) -> Coverage:
-        """Return the cells of some methods."""
-        return Coverage(tuple(cell for cell in self.cells if cell.method in methods))
-
-    def pairs(self, column: str, solver: str, rivals: Sequence[str]) -> list[CellPair]:
+    def pairs(self, column: str) -> list[CellPair]:
         """Return each cell of a rival beside the solver's in the same place."""
+        solver, *rivals = self.methods
         places: dict[Place, dict[str, OwnCell]] = {}
         for cell in self.cells:
             places.setdefault(cell.place, {})[cell.method] = cell
         return [
-            CellPair(methods[solver], methods[rival], column)
-            for methods in places.values()
+            CellPair(cells[solver], cells[rival], column)
+            for cells in places.values()
             for rival in rivals
-            if solver in methods and rival in methods
+            if solver in cells and rival in cells
         ]
 
     @property
@@ -292,7 +309,11 @@ class Coverage:
         return sum(cell.n_runs for cell in self.cells)
 
 
-def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Finding:
+# What decides by cells.
+Judge = Callable[[Coverage], Finding]
+
+
+def decided_on(coverage: Coverage, judge: Judge) -> Finding:
     """Return what ``judge`` finds if no cell lacks; else undecided, naming what lacks and what the others say."""
     if not coverage.missing:
         return judge(coverage)
@@ -301,121 +322,107 @@ def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Find
     return undecided("; ".join(coverage.missing), note)
 
 
-@dataclass(frozen=True)
-class Lane:
-    """A way in which the methods of some tables were run: the cells, ISM's name in them, and those of the others."""
-
-    name: str
-    cells: Coverage
-    solver: str
-    rivals: tuple[str, ...]
-
-    def pairs(self, column: str) -> list[CellPair]:
-        """Return each cell of a rival beside ISM's in the same place."""
-        return self.cells.pairs(column, self.solver, self.rivals)
-
-
 def lanes_of(
-    records: Records, tables: Sequence[PrintedTable], metric: str, rivals: Sequence[str], columns: Sequence[str]
-) -> list[Lane]:
-    """Return the lanes of rivals: as the authors ran them, as their own papers publish them, and converged."""
-    authors = authors_cells(records, tables, ("ism", *rivals), columns)
+    records: Records,
+    tables: Tables,
+    metric: str,
+    methods: Sequence[str],
+    *,
+    converged: bool = True,
+    bounds: bool = True,
+) -> list[Coverage]:
+    """Return the cells by the authors' code, those of methods as published, and their ``converged`` variants."""
+    authors = authors_cells(records, tables, methods)
     datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
-
-    def printed(suffix: str) -> Lane:
-        methods = tuple(f"{name}{suffix}" for name in ("ism", *rivals))
-        cells = printed_cells(records, tables, metric, methods, columns, bounds=True)
-        return Lane(CONVERGED if suffix else "as published", cells, methods[0], methods[1:])
-
-    first = Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals))
-    return [first, printed(""), printed(f"_{CONVERGED}")]
+    lanes = {f"by the authors' code on {datasets}": authors if bounds else without_early(authors)}
+    lanes[AS_PUBLISHED] = printed_cells(records, tables, metric, methods, bounds=bounds)
+    if converged:
+        variants = [f"{method}_{CONVERGED}" for method in methods]
+        lanes[CONVERGED] = printed_cells(records, tables, metric, variants, bounds=bounds)
+    return [replace(cells, lane=lane) for lane, cells in lanes.items()]
 
 
-def decided_in_lanes(lanes: Sequence[Lane], judge: Callable[[Lane], Finding]) -> Finding:
+def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
     """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
-    there = [lane for lane in lanes if lane.cells.cells]
-    if not there:
-        return decided_on(lanes[1].cells, lambda _: undecided("runs of any lane (ikdr.csv)"))
-    decided = [decided_on(lane.cells, lambda _, lane=lane: judge(lane)) for lane in there]  # type: ignore[misc]
-    if [lane.name for lane in there] == [lanes[1].name]:
-        return decided[0]
-    results = [f"{one.measure} ({one.decision})" if one.measure else str(one.decision) for one in decided]
-    words = "; ".join(f"{lane.name}, {result}" for lane, result in zip(there, results, strict=True))
+    findings = {lane.lane: decided_on(lane, judge) for lane in lanes if lane.cells}
+    if not findings:
+        return decided_on(lanes[1], lambda _: undecided("runs of any lane (ikdr.csv)"))
+    first = next(iter(findings.values()))
+    if [*findings] == [AS_PUBLISHED]:
+        return first
+    results = [
+        f"{lane}, {each.measure} ({each.decision})" if each.measure else f"{lane}, {each.decision}"
+        for lane, each in findings.items()
+    ]
     # The authors ran some of the data sets only.
-    return decided[0].with_note(f"{words[0].upper()}{words[1:]}.")
+    return first.with_note(sentence("; ".join(results)))
 
 
-def authors_cells(
-    records: Records, tables: Sequence[PrintedTable], methods: Sequence[str], columns: Sequence[str]
-) -> Coverage:
+def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> Coverage:
     """Return the cells of experiments that run some tables by the authors' code, with the names of published methods.
 
     Their rows are the authors' own, which may be others than those of the tables. None is required.
     """
-    if records.runs.empty or not {*columns} <= set(records.runs):
-        return Coverage()
-    solvers, cells, axes = records.runs["method"].astype(str), [], ["experiment", "dataset", "kernel"]
-    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
+    coverage = Coverage(methods=tuple(methods))
+    solvers, axes = records.runs["method"].astype(str), ["experiment", "dataset", "kernel"]
+    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *_RIVALS})
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
-        of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
+        of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
         for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
-            cells += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
-    return Coverage(tuple(cells))
+            coverage += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
+    return coverage
 
 
-def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
-    drawn = rows["partition"].fillna(0).astype(int) if "partition" in rows else 0
+def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> Coverage:
+    drawn = rows["partition"].fillna(0).astype(int)
     groups = {str(name): cell for name, cell in rows.assign(run=rows["run"] + 10_000 * drawn).groupby("method")}
     by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
     roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
     n_runs = max(map(len, groups.values()))
-    return [OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles]
+    return Coverage(tuple(OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles))
 
 
 def printed_cells(
     records: Records,
-    tables: Sequence[PrintedTable],
+    tables: Tables,
     metric: str,
     methods: Sequence[str],
-    columns: Sequence[str],
     *,
     bounds: bool = False,
 ) -> Coverage:
     """Return the cells of some tables for which the paper prints ``metric`` of the methods.
 
-    A converged variant is needed where the published one is printed. ``columns`` must be among those of the records.
+    A converged variant is needed where the published one is printed.
     With ``bounds`` cells that were stopped before the paper's limits are among them; else they lack.
     """
-    coverage = Coverage()
+    coverage = Coverage(methods=tuple(methods))
     for table in tables:
         if required := _printed(table, metric, methods):
             experiments = _experiments(records, table, protocol=False)
-            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol, columns)
+            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol)
     return coverage if bounds else without_early(coverage)
 
 
-def timed_cells(
-    records: Records, tables: Sequence[PrintedTable], methods: Sequence[str], *, bounds: bool = False
-) -> Coverage:
+def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bounds: bool = False) -> Coverage:
     """Return the cells for which a time is printed, with those first solves that nothing disturbed.
 
     With ``bounds`` those of runs that were stopped before the paper's limits are among them.
     """
-    coverage = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS, bounds=bounds)
+    coverage = printed_cells(records, tables, "time_s", methods, bounds=bounds)
     clean = [replace(cell, runs=clean_times(cell.runs)) for cell in coverage.cells]
     # A few folds of ten with a time that counts would let chance choose them.
     enough = tuple(cell for cell in clean if 2 * len(cell.numbers("time_s")) >= cell.n_runs)
     lacking = [cell.name for cell in clean if cell not in enough]
     missing = (f"undisturbed times of {listed(lacking)}",) if lacking else ()
-    return Coverage(enough, coverage.missing + missing)
+    return replace(coverage, cells=enough, missing=coverage.missing + missing)
 
 
 def without_early(coverage: Coverage) -> Coverage:
     """Take cells that were stopped before the paper's limits for lacking."""
     early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
     cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)
-    return Coverage(cells, coverage.missing + tuple(dict.fromkeys(early)))
+    return replace(coverage, cells=cells, missing=coverage.missing + tuple(dict.fromkeys(early)))
 
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
@@ -447,18 +454,14 @@ def cells_of(
     experiments: Sequence[str],
     required: Sequence[Place],
     protocol: tuple[Split, int],
-    columns: Sequence[str],
 ) -> Coverage:
     """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
     split, n_runs = protocol
-    if not runs.empty:
-        chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
-        runs = runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
+    chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
+    runs = runs[chosen & (runs["partition"].fillna(0) == 0)]
     if runs.empty:
         datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
         return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
-    if absent := [name for name in columns if name not in runs]:
-        return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
     runs = of_one_experiment(runs[runs["method"].isin({method for *_, method in required})])
     groups = {tuple(map(str, axes)): cell for axes, cell in runs.groupby(["dataset", "kernel", "method"], sort=False)}
     cells = [OwnCell(source, *place, n_runs, groups.get(place, runs[:0])) for place in required]
@@ -476,8 +479,6 @@ def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
 
     Of several the one with most runs that ended counts, then the first; what failed or was skipped is none.
     """
-    if runs.empty:
-        return runs
     has_result, cell = ~runs["status"].isin(WITHOUT_RESULT), [runs["dataset"], runs["kernel"]]
     counts = has_result.groupby([*cell, runs["experiment"]], sort=False).transform("sum")
     most = runs["experiment"].where(counts == counts.groupby(cell).transform("max"))
@@ -491,7 +492,7 @@ def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
     """
     unlike = []
     for (dataset, kernel), cell in runs.groupby(["dataset", "kernel"], sort=False):
-        columns = {"data_sha256"} | (set() if kernel == NO_KERNEL else {"n_components"})
-        if (cell.groupby("run")[sorted(columns & set(cell))].nunique() > 1).any(axis=None):
+        columns = ["data_sha256", *([] if kernel == NO_KERNEL else ["n_components"])]
+        if (cell.groupby("run")[columns].nunique() > 1).any(axis=None):
             unlike.append((str(dataset), str(kernel)))
     return unlike

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
-from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims, time_claims
-from kdrbench.suite.findings.claim_rows import TABLES, Records
+from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims
+from kdrbench.suite.findings.claim_rows import (
+    TABLES,
+    Records,
+    decided_in_lanes,
+    decided_on,
+    lanes_of,
+    printed_cells,
+    timed_cells,
+)
 from kdrbench.suite.findings.finding import Claim, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.published_numbers import paper_label
@@ -17,24 +26,45 @@ from kdrbench.suite.systems import build_system
 
 _MODULES = {
     module.__name__.rpartition(".")[2]: module
-    for module in (solver_claims, time_claims, quality_claims, kpca_claims, low_rank_claims)
+    for module in (solver_claims, quality_claims, kpca_claims, low_rank_claims)
+}
+
+
+def _by(cells: Callable[..., Any], decided: Callable[..., Finding]) -> Callable[..., Finding]:
+    """Return the decision of a test by the cells that a claim declares."""
+    return lambda records, test, **declared: decided(cells(records, **declared), test)
+
+
+# What a claim is decided by: see claims.toml.
+_EVIDENCE: dict[str, Callable[..., Finding]] = {
+    "cells": _by(printed_cells, decided_on),
+    "times": _by(timed_cells, decided_on),
+    "qualities": _by(quality_claims.qualities, decided_on),
+    "lanes": _by(lanes_of, decided_in_lanes),
+    "rows": low_rank_claims.decided_by_data,
+    "records": lambda records, test: test(records),
 }
 
 
 def _declared(entry: Mapping[str, Any]) -> Claim:
     """Return the claim of an entry of claims.toml."""
     module, _, test = entry["test"].partition(".")
-    arguments = dict(entry["with"])
-    if "tables" in arguments:
-        arguments["tables"] = [TABLES[name] for name in arguments["tables"]]
+    judge = partial(getattr(_MODULES[module], test), **_with_tables(entry.get("with", {})))
+    evidence = next((name for name in _EVIDENCE if name in entry), "records")
+    declared = _with_tables(entry.get(evidence, {}))
 
     def decide(records: Records) -> Finding:
-        found: Finding = getattr(_MODULES[module], test)(records, **arguments)
+        finding = _EVIDENCE[evidence](records, judge, **declared)
         # What a reader should know beside a decision is no news where there is none.
-        return found if found.is_undecided else found.with_note(entry.get("note", ""))
+        return finding if finding.is_undecided else finding.with_note(entry.get("note", ""))
 
     axes = (entry["words"], entry["paper"], entry.get("where", ""))
     return Claim(*axes, decide, entry["holds"], entry.get("threshold", "none"))
+
+
+def _with_tables(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    tables = {"tables": [TABLES[name] for name in arguments["tables"]]} if "tables" in arguments else {}
+    return {**arguments, **tables}
 
 
 # By their names, in the order of the papers: those of ISM first.

@@ -25,7 +25,9 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.findings.outcome import clean_times, ended, numbers_by_run
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.cells import Cell
@@ -62,15 +64,9 @@ class Effect(StrEnum):
     UNKNOWN = ""
 
 
-@dataclass(frozen=True)
-class EffectFound:
-    """The verdict, and both effects in words."""
-
-    effect: Effect = Effect.UNKNOWN
-    words: str = ""
-
-
-NO_EFFECT = EffectFound()
+# The verdict, and both effects in words.
+Judged = tuple[Effect, str]
+NO_EFFECT: Judged = (Effect.UNKNOWN, "")
 
 
 @dataclass(frozen=True)
@@ -83,19 +79,13 @@ class Difference:
     bound: bool = False
 
 
-def printed_difference(number: PublishedNumber, reference: PublishedNumber, metric: str) -> tuple[float, float] | None:
-    """Return the printed difference and how far rounding may have moved it; ``None`` where there is none to see."""
-    if number.value is None or reference.value is None or reference.status != "ok":
-        return None
+def _less(value: ArrayLike, base: ArrayLike, metric: str) -> FloatArray | None:
+    """Return values less those of the reference on the scale of the metric; ``None`` where that has none."""
+    value, base = np.asarray(value, dtype=float), np.asarray(base, dtype=float)
     if metric in _RATIOS:
-        if min(number.value, reference.value) <= 0.0:
-            return None
-        slack = sum(math.log1p(min(0.99, one.rounding / (one.value or 1.0))) for one in (number, reference))
-        return math.log(number.value / reference.value), slack
-    size = abs(reference.value) if metric == "cost" else 1.0
-    if size == 0.0:
-        return None
-    return (number.value - reference.value) / size, (number.rounding + reference.rounding) / size
+        return np.log(value / base) if min(value.min(), base.min()) > 0.0 else None
+    size = abs(base.mean()) if metric == "cost" else 1.0
+    return (value - base) / size if size else None
 
 
 def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, metric: str) -> Difference | None:
@@ -105,25 +95,19 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
     stopped is no result.
     """
     n_runs, of_times = len(ours), metric == "time_s"
+    reference = reference[ended(reference)]
     if of_times:
         ours, reference = clean_times(ours), clean_times(reference)
-    reference = reference[ended(reference)]
-    if not of_times:
+    else:
         ours = ours[ended(ours)]
     columns = {"value": numbers_by_run(ours, column), "reference": numbers_by_run(reference, column)}
     both = pd.DataFrame(columns).dropna()
     # Of times half of the folds must be undisturbed; of results none may lack.
     if both.empty or len(both) < (n_runs / 2 if of_times else n_runs):
         return None
-    value, base = both["value"].to_numpy(float), both["reference"].to_numpy(float)
-    if metric in _RATIOS:
-        if min(value.min(), base.min()) <= 0.0:
-            return None
-        differences = np.log(value / base)
-    elif metric == "cost" and base.mean() == 0.0:
+    differences = _less(both["value"], both["reference"], metric)
+    if differences is None:
         return None
-    else:
-        differences = (value - base) / (abs(base.mean()) if metric == "cost" else 1.0)
     low, high = corrected_t_interval(differences, share_tested(ours))
     if of_times and len(both) == 1:
         # Of one run the spread is not known; no time is known better than this.
@@ -136,33 +120,40 @@ def difference_of_cells(ours: Cell, reference: Cell, metric: str) -> Difference 
     """Return the difference of two means over independent draws, with the interval of Welch's standard error."""
     if None in (ours.mean, ours.std, reference.mean, reference.std) or not (ours.complete and reference.complete):
         return None
-    value, base = float(ours.mean or 0.0), float(reference.mean or 0.0)
-    spreads = [(float(cell.std or 0.0), max(1, cell.counted - 1)) for cell in (ours, reference)]
-    if metric in _RATIOS:
-        if min(value, base) <= 0.0:
-            return None
-        # To first order, the logarithm varies as the number does relative to itself.
-        spreads = [(spread / size, count) for (spread, count), size in zip(spreads, (value, base), strict=True)]
-        value, base = math.log(value), math.log(base)
-    half = 2.0 * math.sqrt(sum(spread**2 / count for spread, count in spreads))
-    return Difference(value - base, value - base - half, value - base + half)
+    means, spreads = np.array([[cell.mean, cell.std] for cell in (ours, reference)], dtype=float).T
+    difference = _less(means[0], means[1], metric)
+    if difference is None:
+        return None
+    # To first order, the logarithm varies as the number does relative to itself.
+    spreads = spreads / means if metric in _RATIOS else spreads
+    counts = np.array([max(1, cell.counted - 1) for cell in (ours, reference)])
+    half = 2.0 * math.sqrt((spreads**2 / counts).sum())
+    return Difference(float(difference), float(difference) - half, float(difference) + half)
 
 
 def effect_of(
     number: PublishedNumber | None, reference: PublishedNumber | None, ours: Difference | None, metric: str
-) -> EffectFound:
-    """Return whether the printed difference comes out in ours."""
-    printed = printed_difference(number, reference, metric) if number and reference else None
-    if printed is None or number is None:
+) -> Judged:
+    """Return whether the printed difference comes out in ours; nothing where print has none to see."""
+    if number is None or reference is None or None in (number.value, reference.value) or reference.status != "ok":
         return NO_EFFECT
-    difference, slack = printed
+    values = float(number.value or 0.0), float(reference.value or 0.0)
+    printed = _less(*values, metric)
+    if printed is None:
+        return NO_EFFECT
+    # How far rounding may have moved it.
+    roundings = number.rounding, reference.rounding
+    if metric in _RATIOS:
+        slack = sum(math.log1p(min(0.99, each / value)) for each, value in zip(roundings, values, strict=True))
+    else:
+        slack = sum(roundings) / (abs(values[1]) if metric == "cost" else 1.0)
     at_least = number.status == "time_limit"
-    shown = _words(difference, metric, ("at least " if at_least else ""))
+    words = f"printed {_words(float(printed), metric, 'at least ' if at_least else '')}"
     if ours is None:
-        return EffectFound(Effect.UNKNOWN, f"printed {shown}")
+        return Effect.UNKNOWN, words
     interval = f" ({_words(ours.low, metric)} to {_words(ours.high, metric)})" if ours.high > ours.low else ""
-    words = f"printed {shown}, ours {_words(ours.mean, metric, 'at least ' if ours.bound else '')}{interval}"
-    return EffectFound(_judged(difference, slack, ours, metric, at_least=at_least), words)
+    words += f", ours {_words(ours.mean, metric, 'at least ' if ours.bound else '')}{interval}"
+    return _judged(float(printed), slack, ours, metric, at_least=at_least), words
 
 
 def _judged(printed: float, slack: float, ours: Difference, metric: str, *, at_least: bool) -> Effect:

@@ -52,6 +52,10 @@ class Decision(StrEnum):
     UNDECIDED = "undecided"
 
 
+# Of the cases that are taken together, the worst decides.
+WORST_FIRST = (Decision.CONTRADICTED, Decision.UNDECIDED, Decision.INDISTINCT, Decision.CONFIRMED)
+
+
 def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Decision:
     """Return whether the interval from ``low`` to ``high`` lies between ``least`` and ``most``, or outside."""
     if least <= low and high <= most:
@@ -230,6 +234,11 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names, which may hold commas, with semicolons; the first few of many."""
     more = f"; and {len(names) - most} more" if len(names) > most else ""
     return "; ".join(names[:most]) + more
+
+
+def sentence(words: str) -> str:
+    """Return words with a capital letter and a full stop."""
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def factor(ratio: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.suite.findings.claim_rows import Records, papers_datasets
+from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.finding import (
     Decision,
     Finding,
@@ -28,6 +28,7 @@ from kdrbench.suite.findings.finding import (
 from kdrbench.suite.findings.outcome import clean_times, is_open
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
+from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, PAPER, TABLES
 
@@ -41,12 +42,16 @@ SMALLEST_GAIN = 1e-9
 _CELL = ["dataset", "learner"]
 
 
+def papers_datasets() -> list[str]:
+    """Return the data sets of the paper's tables."""
+    printed = [axes for axes in published_numbers(paper=PAPER) if axes["table"] in TABLES.values()]
+    return sorted({axes["dataset"] for axes in printed})
+
+
 def papers_rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
     """Return the rows of the KPCA trick on the paper's data, learners and splits, each once."""
-    if kpca.empty:
-        return kpca
-    chosen = kpca["dataset"].isin(papers_datasets(PAPER, *TABLES.values()))
-    chosen &= kpca["learner"].isin(TABLES) & kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
+    chosen = kpca["dataset"].isin(papers_datasets()) & kpca["learner"].isin(TABLES)
+    chosen &= kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
     return kpca[chosen].drop_duplicates([*_CELL, "variant", "run"])
 
 
@@ -55,10 +60,8 @@ def cells_of(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
 
     ``splits`` is how many were made of each variant at least, and ``open`` whether a limit stopped one.
     """
-    index = pd.MultiIndex.from_product([sorted(papers_datasets(PAPER, *TABLES.values())), TABLES], names=_CELL)
+    index = pd.MultiIndex.from_product([papers_datasets(), TABLES], names=_CELL)
     rows, columns = papers_rows(kpca, *variants), list(variants)
-    if rows.empty:
-        return pd.DataFrame(index=index, columns=columns, dtype=float).assign(splits=0, open=False)
     groups = rows.groupby([*_CELL, "variant"])
     means = groups["accuracy"].mean().where(groups["accuracy"].count() == SPLITS).unstack("variant")
     made = groups["run"].nunique().unstack("variant").reindex(index=index, columns=columns).fillna(0)
@@ -154,12 +157,9 @@ def _gains(kpca: pd.DataFrame) -> tuple[pd.Series, str]:
 
 def kernels_succeed(records: Records, *, fails: float, succeeds: float) -> Finding:
     """Count made sets and learners by the accuracies along the leading direction, plain and with a kernel."""
-    rows = records.tricks
-    if not rows.empty:
-        rows = rows[(rows["figure"] == 2) & rows["dataset"].isin(MADE_SETS)]
-        tried = rows[rows["series"].isin(TABLES) & rows["value"].isin(DEGREES)]
-    n_wanted = len(MADE_SETS) * len(TABLES) * len(DEGREES)
-    if rows.empty or len(tried.groupby(["dataset", "series", "value"])) < n_wanted:
+    rows = records.tricks[(records.tricks["figure"] == 2) & records.tricks["dataset"].isin(MADE_SETS)]
+    tried = rows[rows["series"].isin(TABLES) & rows["value"].isin(DEGREES)]
+    if len(tried.groupby(["dataset", "series", "value"])) < len(MADE_SETS) * len(TABLES) * len(DEGREES):
         learners = ", ".join(map(str.upper, TABLES))
         return undecided(f"Figure 2 with {learners} on {_labels(MADE_SETS)} (kpca_figures.csv)")
     both = rows.pivot_table(index=["dataset", "series"], columns="value", values="accuracy", dropna=False)
@@ -172,15 +172,12 @@ def kernels_succeed(records: Records, *, fails: float, succeeds: float) -> Findi
 
 def _figure_rows(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
     """Return the rows of a figure on the paper's data."""
-    if tricks.empty:
-        return tricks
     return tricks[(tricks["figure"] == figure) & tricks["dataset"].isin(FIGURE_DATA[figure])]
 
 
 def same_plane(records: Records, *, most: float) -> Finding:
     """Compare distances, relative to the largest, and accuracies, which must be equal."""
-    rows = _figure_rows(records.tricks, 3)
-    both = beside_kpca(rows) if not rows.empty else rows
+    both = beside_kpca(_figure_rows(records.tricks, 3))
     if both.empty:
         return undecided(f"Figure 3 on {_labels(FIGURE_DATA[3])} (kpca_figures.csv)")
     opened = _either_open(both)
@@ -223,9 +220,8 @@ def _missing_settings(rows: pd.DataFrame, figure: int) -> str:
     """Return which of the paper's data sets lack settings; empty if none does."""
     wanted, lacking = {(varied, float(value)) for varied, values in VARIED.items() for value in values}, []
     for dataset in FIGURE_DATA[figure]:
-        there = rows[rows["dataset"] == dataset] if len(rows) else rows
-        absent = wanted - (set(zip(there["varied"], there["value"], strict=True)) if len(there) else set())
-        if absent:
+        there = rows[rows["dataset"] == dataset]
+        if absent := wanted - set(zip(there["varied"], there["value"], strict=True)):
             lacking.append(f"{len(absent)} of {len(wanted)} settings of {dataset_label(dataset)}")
     return listed(lacking)
 

@@ -16,7 +16,6 @@ from kdrbench.suite.findings.effects import Effect
 from kdrbench.suite.findings.ledger_lines import (
     UNEXPLAINED,
     Comparison,
-    compared_line,
     ikdr_lines,
     kpca_lines,
     low_rank_lines,
@@ -60,11 +59,11 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
     config = of_papers(config)
     by_system = {IKDR: ikdr_lines, KPCA_TRICK: kpca_lines, LOW_RANK: low_rank_lines}
     there = {name: tables[name] for name in by_system if name in tables and experiments_of(config, name)}
-    pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]
-    lines = []
-    for axes, ours in pairs:
-        of_number = [compared_line(axes, one) for one in ours] or [printed_line(axes)]
-        lines += [of_number[0], *(replace(line, first=False) for line in of_number[1:])]
+    lines: list[Comparison] = []
+    for name, runs in there.items():
+        for axes, of_number in by_system[name](runs, config):
+            of_number = of_number or [printed_line(axes)]
+            lines += [replace(line, first=place == 0) for place, line in enumerate(of_number)]
     return [*lines, *text_lines(there, config)]
 
 

@@ -6,8 +6,10 @@ Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effec
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -15,14 +17,14 @@ import pandas as pd
 from kdrbench.suite.findings.effects import (
     NO_EFFECT,
     Effect,
-    EffectFound,
+    Judged,
     difference_of_cells,
     effect_of,
     our_difference,
 )
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of
-from kdrbench.suite.reports.tables.cells import TIMES, summarise
+from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import percentage
 from kdrbench.suite.reports.tables.published_numbers import (
@@ -43,7 +45,6 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     KpcaCell,
     kpca_cells,
 )
-from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 from kdrbench.suite.systems.low_rank import tables as low_rank
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
@@ -52,34 +53,13 @@ UNEXPLAINED = "no reason is known"
 # Where folds were drawn once.
 NO_SPREAD = "how this mean varies is not known: no experiment with partitions was run"
 Axes = dict[str, str]
-# Of which the others' difference is taken.
-_REFERENCE, _GAUSSIAN, _LINEAR = "ism", "gaussian", "linear"
+# The table of ISM alone.
 _KERNELS_COMPARED = ("neurips2019", "5")
 TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
-Place = tuple[str, ...]
-_ALIGNED, _CENTRED = "aligned", "centred"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
-_NOTHING, _LEARNED, _VON_NEUMANN = "none", "learned", "von_neumann"
-
-
-@dataclass(frozen=True)
-class Ours:
-    """Our number for a published one, from the experiment or method ``label``.
-
-    ``effect`` is the second verdict, ``converged`` that of the same methods run until they converge. ``protocol`` holds
-    what comes out by the published protocol: (label, cell) of each run that follows it. A ``stand_in`` for data that
-    are not to be had is shown, and judged by nothing.
-    """
-
-    label: str
-    compared: Compared
-    effect: EffectFound = NO_EFFECT
-    converged: EffectFound = NO_EFFECT
-    protocol: Sequence[tuple[str, Compared]] = ()
-    stand_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,9 +109,20 @@ def printed_line(axes: Axes) -> Comparison:
     return Comparison(**values, verdict=verdict)
 
 
-def compared_line(axes: Axes, ours: Ours) -> Comparison:
-    """Return the line of a published number beside ours."""
-    compared, cell, number = ours.compared, ours.compared.ours, find_published(**axes)
+def compared_line(
+    axes: Axes,
+    experiment: str,
+    compared: Compared,
+    effects: Sequence[Judged] = (NO_EFFECT, NO_EFFECT),
+    protocol: Sequence[tuple[str, Compared]] = (),
+) -> Comparison:
+    """Return the line of a published number beside ours, from the experiment or method that is named.
+
+    ``effects`` are those of the methods as published, and run until they converge. ``protocol`` holds what comes out by
+    the published protocol: (label, cell) of each run that follows it.
+    """
+    cell, number = compared.ours, find_published(**axes)
+    (effect, effect_words), (converged_effect, converged_words) = effects
     low, high = interval_of(axes["metric"], cell)
     unit = number.scale if number else 1.0
     return replace(
@@ -143,22 +134,20 @@ def compared_line(axes: Axes, ours: Ours) -> Comparison:
         high=high,
         error=compared.error,
         runs=cell.runs,
-        verdict=Verdict.NOT_JUDGED if ours.stand_in else compared.verdict,
-        effect=ours.effect.effect,
-        effect_words=ours.effect.words,
-        converged_effect=ours.converged.effect,
-        converged_words=ours.converged.words,
-        protocol="; ".join(f"{in_unit(other, unit)} ({label})" for label, other in ours.protocol),
-        protocol_verdict="; ".join(str(other.verdict) for _, other in ours.protocol),
+        verdict=compared.verdict,
+        effect=effect,
+        effect_words=effect_words,
+        converged_effect=converged_effect,
+        converged_words=converged_words,
+        protocol="; ".join(f"{_in_unit(other.ours, unit)} ({label})" for label, other in protocol),
+        protocol_verdict="; ".join(str(other.verdict) for _, other in protocol),
         why=_why(compared),
-        experiment=ours.label,
+        experiment=experiment,
     )
 
 
-def in_unit(compared: Compared, unit: float) -> str:
-    """Return our number, in the unit in which the paper prints it where that is not ours."""
-    mean = compared.ours.mean
-    return compared.ours.text if unit == 1.0 or mean is None else f"{mean / unit:.5g}, in the unit of the print"
+def _in_unit(cell: Cell, unit: float) -> str:
+    return cell.text if unit == 1.0 or cell.mean is None else f"{cell.mean / unit:.5g}, in the unit of the print"
 
 
 def _why(compared: Compared) -> str:
@@ -175,11 +164,12 @@ def _why(compared: Compared) -> str:
     return "; ".join(filter(None, notes))
 
 
+Lines = Iterator[tuple[Axes, list[Comparison]]]
 # Cells with their experiments, by the axes of a published number.
-_Cells = dict[Place, list[tuple[str, IkdrCell]]]
+_Cells = dict[tuple[str, ...], list[tuple[str, IkdrCell]]]
 
 
-def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
+def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield every number of the tables that experiments name, with ours from each experiment that has its cell."""
     partitions, tables = Partitions(runs, config), []
     ours: _Cells = defaultdict(list)
@@ -203,42 +193,38 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             elif cell.ours.mean is not None and not cell.departure:
                 by_protocols[place].append((name, cell))
     groups = dict(list(runs.groupby(["experiment", "dataset", "kernel", "method"])))
-    for table in tables:
-        for axes in published_numbers(**table):
-            others = by_protocols[tuple(axes.values())]
-            if (number := find_published(**axes)) and number.runs_of:
-                others = others + ours[tuple({**axes, "kernel": number.runs_of}.values())]
-            # Of several experiments one by the paper's protocol counts.
-            cells = sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure))
-            yield axes, [_ours(axes, name, cell, groups, others, partitions, config) for name, cell in cells]
+    training = partial(_training, groups=groups, partitions=partitions, config=config)
+    for axes in (axes for table in tables for axes in published_numbers(**table)):
+        others, number = by_protocols[tuple(axes.values())], find_published(**axes)
+        if number and number.runs_of:
+            others = others + ours[tuple({**axes, "kernel": number.runs_of}.values())]
+        lines = []
+        # Of several experiments one by the paper's protocol counts.
+        for name, cell in sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure)):
+            protocol = [] if cell.departure else _by_protocol(axes, name, cell, others, training)
+            lines.append(compared_line(axes, name, cell, _effects(axes, name, cell, groups), protocol))
+        yield axes, lines
 
 
-def _ours(
+def _by_protocol(
     axes: Axes,
     name: str,
     cell: IkdrCell,
-    groups: _Groups,
     others: Sequence[tuple[str, IkdrCell]],
-    partitions: Partitions,
-    config: Config,
-) -> Ours:
-    if cell.departure:
-        return Ours(name, cell)
-    protocol = [
-        (f"{runner}, {other.kernel}, {other.method}", Compared(other.ours, cell.published, other.error))
-        for runner, other in others
-    ]
-    if cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
-        protocol = [
-            (f"{TRAINING}, {runner}, {other.kernel}, {other.method}", replace(compared, published=cell.published))
-            for runner, other in ((name, cell), *others)
-            if (compared := _training(runner, other, groups, partitions, config))
-        ] + protocol
-    return Ours(name, cell, *_effects(axes, name, cell, groups), protocol)
+    training: Callable[[str, IkdrCell], Compared | None],
+) -> list[tuple[str, Compared]]:
+    """Return what comes out by the published protocol; first, where print has it, accuracy on the fitted rows."""
+    runs = [(f"{runner}, {other.kernel}, {other.method}", runner, other) for runner, other in others]
+    protocol = [(label, Compared(other.ours, cell.published, other.error)) for label, _, other in runs]
+    if not (cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY):
+        return protocol
+    runs = [(f"{name}, {cell.kernel}, {cell.method}", name, cell), *runs]
+    trained = [(f"{TRAINING}, {label}", training(runner, other)) for label, runner, other in runs]
+    return [(label, replace(compared, published=cell.published)) for label, compared in trained if compared] + protocol
 
 
-def _training(name: str, cell: IkdrCell, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:
-    """Return the accuracy on the rows that were fitted to, beside the printed one."""
+def _training(name: str, cell: IkdrCell, *, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:
+    """Return the accuracy on the rows that were fitted to."""
     runs = groups.get((name, cell.dataset, cell.kernel, cell.method))
     if runs is None or _TRAINING_COLUMN not in runs or runs[_TRAINING_COLUMN].isna().all():
         return None
@@ -248,11 +234,11 @@ def _training(name: str, cell: IkdrCell, groups: _Groups, partitions: Partitions
     return Compared(trained, cell.published, spread.error if spread else None)
 
 
-def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> tuple[EffectFound, EffectFound]:
+def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> list[Judged]:
     """Return the difference to the reference as published, and between the converged variants of both."""
-    reference = reference_of(axes)
+    reference = None if cell.departure else reference_of(axes)
     if reference is None:
-        return NO_EFFECT, NO_EFFECT
+        return [NO_EFFECT, NO_EFFECT]
     numbers = find_published(**axes), find_published(**reference)
     column = "quality" if axes["metric"] in _QUALITY else axes["metric"]
     effects = []
@@ -265,7 +251,7 @@ def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> tuple[Ef
             continue
         difference = None if theirs is None else our_difference(ours, theirs, column, axes["metric"])
         effects.append(effect_of(*numbers, difference, axes["metric"]))
-    return effects[0], effects[1]
+    return effects
 
 
 def reference_of(axes: Axes) -> Axes | None:
@@ -273,76 +259,67 @@ def reference_of(axes: Axes) -> Axes | None:
 
     Where a table has ISM alone, its kernels are compared with the linear one, but for costs, which differ in unit.
     """
-    kernel = axes["kernel"] or _GAUSSIAN
-    if axes["method"] == _REFERENCE:
+    kernel = axes["kernel"] or "gaussian"
+    if axes["method"] == "ism":
         if (axes["paper"], axes["table"]) != _KERNELS_COMPARED or axes["metric"] == "cost":
             return None
-        kernel = _LINEAR
-    reference = {**axes, "kernel": kernel, "method": _REFERENCE}
+        kernel = "linear"
+    reference = {**axes, "kernel": kernel, "method": "ism"}
     return reference if reference != axes and find_published(**reference) else None
 
 
-def kpca_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
+def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
-    parts = [(name, runs[runs["experiment"] == name]) for name in experiments_of(config, KPCA_TRICK)]
-    groups = [(name, rows, kpca_cells(rows, config)) for name, rows in parts]
+    parts = {name: runs[runs["experiment"] == name] for name in experiments_of(config, KPCA_TRICK)}
+    experiments = {name: kpca_cells(rows, config) for name, rows in parts.items()}
     for learner, table in TABLES.items():
         for axes in published_numbers(paper=PAPER, table=table, setting=SETTING):
             variant = axes["kernel"] or PLAIN
-            if axes["metric"] == METRIC and variant in VARIANTS:
-                key = (axes["dataset"], learner, variant)
-                there = [(name, rows, cells[key]) for name, rows, cells in groups if key in cells]
-                there.sort(key=lambda found: bool(found[2].departure))
-                others = _centred(key, groups) if variant == _ALIGNED else []
-                yield axes, [Ours(name, cell, _gain(axes, cell, rows), protocol=others) for name, rows, cell in there]
+            key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
+            there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
+            # The paper leaves open whether aligned kernels are centred.
+            others = [
+                (f"{name}, centred alignment", replace(cells[centred], published=cells[key].published))
+                for name, cells in experiments.items()
+                if variant == "aligned" and centred in cells and not cells[centred].departure
+            ]
+            yield (
+                axes,
+                [
+                    compared_line(axes, name, cell, (_gain(axes, cell, parts[name]), NO_EFFECT), others)
+                    for name, cell in sorted(there, key=lambda pair: bool(pair[1].departure))
+                ],
+            )
 
 
-def _centred(key: tuple[str, str, str], groups: Sequence[tuple[str, Any, Any]]) -> list[tuple[str, Compared]]:
-    """Return accuracies with alignment of centred kernels, which the paper leaves open, beside those without."""
-    there = [
-        (name, cells[key], cells[*key[:2], _CENTRED]) for name, _, cells in groups if (*key[:2], _CENTRED) in cells
-    ]
-    return [
-        (f"{name}, centred alignment", Compared(cell.ours, aligned.published, cell.error))
-        for name, aligned, cell in there
-        if not cell.departure
-    ]
-
-
-def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> EffectFound:
+def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> Judged:
     if cell.variant == PLAIN or cell.departure:
         return NO_EFFECT
     of_learner = runs[(runs["dataset"] == axes["dataset"]) & (runs["learner"] == cell.learner)]
     ours, plain = (of_learner[of_learner["variant"] == name] for name in (cell.variant, PLAIN))
     printed = find_published(**{**axes, "kernel": "", "method": cell.learner})
-    return effect_of(find_published(**axes), printed, our_difference(ours, plain, METRIC, METRIC), METRIC)
+    return effect_of(cell.published, printed, our_difference(ours, plain, METRIC, METRIC), METRIC)
 
 
-def low_rank_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
+def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each number of the paper's text with ours; effects are gains of learning, and factors between sweeps."""
-    found = list(low_rank.published_and_sources(runs, config))
-    cells = {(*axes.values(), source.experiment): source for axes, sources in found for source in sources[:1]}
-    for axes, sources in found:
-        number = find_published(**axes)
-        lines = []
+    numbers = list(low_rank.published_and_sources(runs, config))
+    cells = {(*axes.values(), source.experiment): source.cell for axes, sources in numbers for source in sources[:1]}
+    for axes, sources in numbers:
+        pairs = []
         for source in sources:
-            experiment = config["experiments"][source.experiment]
+            experiment, cell, effect = config["experiments"][source.experiment], source.cell, NO_EFFECT
+            # Numbers of a substitute for data that are not public are shown, and judged by nothing.
             stand_in = axes["dataset"] not in experiment["datasets"]
             departs = "" if stand_in else departure(experiment, config, axes["dataset"], method=source.method)
-            effect = NO_EFFECT if stand_in or departs else _effect(axes, source, cells)
-            cell = source.cell
+            reference = {**axes, "method": {"learned": "none"}.get(axes["method"], "von_neumann")}
+            theirs = cells.get((*reference.values(), source.experiment))
+            if not (stand_in or departs or axes["method"] == "none" or reference == axes) and theirs:
+                difference = difference_of_cells(cell, theirs, axes["metric"])
+                effect = effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])
             # The standard error of a mean over independent draws.
             error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
-            compared = Compared(cell, number, error, departs)
-            lines.append(Ours(source.label, compared, effect, stand_in=stand_in))
-        yield axes, sorted(lines, key=lambda line: bool(line.compared.departure))
-
-
-def _effect(axes: Axes, source: low_rank.Source, cells: dict[tuple[str, ...], low_rank.Source]) -> EffectFound:
-    base = {_LEARNED: _NOTHING}.get(axes["method"], _VON_NEUMANN)
-    reference = {**axes, "method": base}
-    theirs = cells.get((*reference.values(), source.experiment))
-    if axes["method"] == _NOTHING or base == axes["method"] or theirs is None:
-        return NO_EFFECT
-    difference = difference_of_cells(source.cell, theirs.cell, axes["metric"])
-    return effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])
+            compared = Compared(cell, find_published(**axes), error, departs)
+            line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
+            pairs.append((bool(departs), replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line))
+        yield axes, [line for _, line in sorted(pairs, key=itemgetter(0))]

@@ -67,19 +67,17 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
         for counts in kpca_published_wdl(cells):
             axes = {"paper": PAPER, "table": TABLES[counts.learner], "setting": SETTING, "dataset": "all"}
             axes |= {"kernel": counts.variant, "method": counts.name, "metric": "win_draw_lose"}
-            complete = counts.n_cells == counts.n_printed
-            verdict = _of_counts(counts.printed, counts.ours) if complete else Verdict.NOT_RUN
-            words = counts.ours if complete else f"{counts.ours} of {counts.n_cells} data sets"
-            line = _line(axes, words, None, counts.n_cells, verdict, name)
-            why = _OF_CELLS if verdict in _UNLIKE else line.why
-            line = replace(line, published=counts.printed, why=why)
-            yield replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs) if departs else line
-
-
-def _of_counts(printed: str, ours: str) -> Verdict:
-    """Close is a data set more or less in each count."""
-    most = max(abs(int(first) - int(second)) for first, second in zip(printed.split("/"), ours.split("/"), strict=True))
-    return Verdict.REPRODUCED if most == 0 else Verdict.CLOSE if most == 1 else Verdict.DIFFERS
+            words, verdict = f"{counts.ours} of {counts.n_cells} data sets", Verdict.NOT_RUN
+            if counts.n_cells == counts.n_printed:
+                pairs = zip(counts.printed.split("/"), counts.ours.split("/"), strict=True)
+                apart = max(abs(int(printed) - int(ours)) for printed, ours in pairs)
+                # Close is a data set more or less in each count.
+                close = Verdict.CLOSE if apart == 1 else Verdict.DIFFERS
+                words, verdict = counts.ours, Verdict.REPRODUCED if apart == 0 else close
+            line = replace(_line(axes, words, None, counts.n_cells, verdict, name), published=counts.printed)
+            if departs:
+                line = replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs)
+            yield replace(line, why=_OF_CELLS) if line.verdict in _UNLIKE else line
 
 
 def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
@@ -104,10 +102,37 @@ def _printed_experiments(paper: str, config: Config) -> list[str]:
     ]
 
 
-def _within(axes: Axes, runs: pd.DataFrame, names: list[str]) -> Comparison:
+def _iterations_line(
+    axes: Axes, runs: pd.DataFrame, by_protocol: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
+) -> Comparison:
+    """Return how many runs ended within the printed range; by runs of another protocol where there are no others.
+
+    What was left out or not made is said: without the cells of slow runs, those of the quick ones are compared with
+    nothing.
+    """
+    of_method, kept = (
+        rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, by_protocol)
+    )
+    left_out = [reason for reason in left_out if reason[0] in names]
+    line = _within(axes, kept, names)
+    if not line.runs:
+        line = _within(axes, of_method, names)
+        return replace(line, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out)) if line.runs else line
+    skipped = of_method[of_method["status"] == str(Status.SKIPPED)]
+    cells, of_kept, of_skipped = (
+        set(zip(rows["dataset"], rows["kernel"], strict=True)) for rows in (of_method, kept, skipped)
+    )
+    if cells <= of_kept - of_skipped:
+        return line
+    reasons = [reason for reason in left_out if reason[1].startswith(f"{axes['method']} on ")]
+    if len(skipped):
+        reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
+    return replace(line, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(reasons or left_out))
+
+
+def _within(axes: Axes, rows: pd.DataFrame, names: list[str]) -> Comparison:
     """Return how many runs ended within the printed range, which ``value`` and ``std`` of the number hold."""
     number = find_published(**axes)
-    rows = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
     counts = rows.loc[rows["status"] != str(Status.FAILED), "iterations"].dropna()
     if counts.empty or number is None:
         return printed_line(axes)
@@ -118,35 +143,6 @@ def _within(axes: Axes, runs: pd.DataFrame, names: list[str]) -> Comparison:
     verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
     words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
     return _line(axes, words, float(counts.median()), len(counts), verdict, ", ".join(names))
-
-
-def _iterations_line(
-    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
-) -> Comparison:
-    line, why = _within(axes, kept, names), ""
-    if line.runs:
-        why = _left_out_of(axes, runs, kept, names, left_out)
-    elif (line := _within(axes, runs, names)).runs:
-        why = departures_in_words(left_out)
-    return replace(line, verdict=Verdict.NOT_COMPARABLE, why=why) if why else line
-
-
-def _left_out_of(
-    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
-) -> str:
-    """Say why cells of the method were left out, so that the quick ones alone are there; empty where none was."""
-    there, others = (rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, kept))
-    skipped = there[there["status"] == str(Status.SKIPPED)]
-    if _places(there) <= _places(others) - _places(skipped):
-        return ""
-    reasons = [reason for reason in left_out if reason[0] in names and f"{axes['method']} on " in reason[1]]
-    if len(skipped):
-        reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
-    return departures_in_words(reasons or [reason for reason in left_out if reason[0] in names])
-
-
-def _places(rows: pd.DataFrame) -> set[tuple[str, str]]:
-    return set(zip(rows["dataset"], rows["kernel"], strict=True))
 
 
 def _exponent_line(axes: Axes, series: Sequence[SizeSeries]) -> Comparison:

@@ -7,7 +7,7 @@ or that were not made: these are open. Keyword arguments are those of claims.tom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.finding import (
+    WORST_FIRST,
     Decision,
     Finding,
     decided_by_cases,
@@ -29,8 +30,8 @@ from kdrbench.suite.findings.finding import (
     smallest_shown,
     undecided,
 )
-from kdrbench.suite.findings.outcome import clean_times, has_columns, is_open
-from kdrbench.suite.findings.time_claims import decided_by_exponents
+from kdrbench.suite.findings.outcome import clean_times, is_open
+from kdrbench.suite.findings.solver_claims import decided_by_exponents
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_large
 
@@ -46,46 +47,37 @@ EXACT = ("burg", "von_neumann")
 TRACE_ONE = "von_neumann_trace"
 BOOST, OTHER_STEPS = "definite_boost", ("definite_boost_exact", "definite_boost_own_range")
 _LARGE_RANK = 100.0
-_WORST_FIRST = (Decision.CONTRADICTED, Decision.INDISTINCT, Decision.CONFIRMED)
 _NMI = "nmi_ten_starts"
-# A test of rows with the bounds of claims.toml; ``None`` where the rows lack what it needs.
-Judge = Callable[..., Finding | None]
+# A test of rows; ``None`` where the rows lack what it needs.
+Test = Callable[..., Finding | None]
 
 
 def rows_of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Return the rows of a data set; of Digits those on as many samples as the paper takes."""
-    rows = table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
+    """Return the rows of a data set, else of its substitute; of Digits those on as many samples as the paper takes."""
+    rows = table[table["dataset"] == dataset]
     if dataset == DIGITS:
-        return rows[rows["n_samples"] == DIGITS_SAMPLES] if has_columns(rows, "n_samples") else rows.iloc[:0]
-    # Of gyrB, or of its substitute.
-    return rows if len(rows) or dataset == STAND_IN else rows_of(table, STAND_IN)
+        return rows[rows["n_samples"] == DIGITS_SAMPLES]
+    return rows if len(rows) else table[table["dataset"] == STAND_IN]
 
 
-def by_rows(judge: Judge) -> Callable[..., Finding]:
-    """Return the claim that ``judge`` decides by the rows of a ``dataset`` with all columns that it ``needs``.
+def decided_by_data(records: Records, test: Test, *, dataset: str) -> Finding:
+    """Return the claim that a test decides by the rows of a data set.
 
     Sets of too few draws are left out. On the substitute of gyrB nothing is decided: what comes out there is a note.
     """
-
-    def decide(records: Records, *, dataset: str, needs: Sequence[str], **bounds: Any) -> Finding:
-        table, left_out = _of_enough_draws(records.low_rank)
-        rows = rows_of(table, dataset)
-        found = judge(rows, **bounds) if has_columns(rows, *needs, *SET, "method") else None
-        found = found or undecided(
-            f"{', '.join(needs)} of all solvers on {dataset}, not stopped at a limit (low_rank.csv)"
-        )
-        if has_columns(rows, "dataset") and (rows["dataset"] == STAND_IN).any():
-            note = f"There it would be {found.decision}: {found.evidence}."
-            found = Finding(Decision.UNDECIDED, "on the stand-in: gyrB is not public", note, found.measure, found.power)
-        return found.with_note(left_out) if found.is_undecided else found
-
-    return decide
+    table, left_out = _of_enough_draws(records.low_rank)
+    rows = rows_of(table, dataset)
+    lacking = undecided(f"runs of all solvers on {dataset} that were not stopped at a limit (low_rank.csv)")
+    finding = (test(rows) if len(rows) else None) or lacking
+    if (rows["dataset"] == STAND_IN).any():
+        note = f"There it would be {finding.decision}: {finding.evidence}."
+        evidence = "on the stand-in: gyrB is not public"
+        finding = Finding(Decision.UNDECIDED, evidence, note, finding.measure, finding.power)
+    return finding.with_note(left_out) if finding.is_undecided else finding
 
 
 def _of_enough_draws(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the rows with enough draws of the constraints, and which were left out, in words."""
-    if not has_columns(table, *SET, "method"):
-        return table, ""
     draws = table.groupby(["experiment", "method", "n_constraints"])["run"].transform("nunique")
     fewest = draws[draws < DRAWS].groupby(table["experiment"], sort=False).min()
     names = [f"{name} ({count})" for name, count in fewest.items()]
@@ -100,15 +92,13 @@ def exact_solves(rows: pd.DataFrame) -> pd.DataFrame:
 
 def met(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the solves whose constraints are met in the end, and those that left no number."""
-    return rows[~(rows["largest_violation"] > MET)] if "largest_violation" in rows else rows
+    return rows[~(rows["largest_violation"] > MET)]
 
 
 def solvable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of those experiments and numbers of constraints of which at least half the sets are met."""
-    if "largest_violation" not in rows or rows.empty:
-        return rows
     missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
-    return rows[np.asarray(missed) <= 0.5]
+    return rows[missed <= 0.5]
 
 
 def cost_of_projections(records: Records, *, regions: Mapping[str, Mapping[str, Any]]) -> Finding:
@@ -118,8 +108,6 @@ def cost_of_projections(records: Records, *, regions: Mapping[str, Mapping[str, 
     """
     table, left_out = _of_enough_draws(records.low_rank)
     table = clean_times(table)
-    if not has_columns(table, "method", "n_samples", "rank", "n_constraints", "time_s", "projections"):
-        return undecided("times of low-rank solves by size and rank (low_rank.csv)", left_out)
     done = table[(table["projections"] > 0) & (table["status"] == str(Status.CONVERGED))]
     done = done.assign(step_s=done["time_s"] / done["projections"])
     laws = {}
@@ -165,7 +153,6 @@ def _sweep_ratios(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]
     return known["theirs"] / known["ours"], int((known["status"] != str(Status.CONVERGED)).sum()), int(opened.sum())
 
 
-@by_rows
 def fewer_sweeps(rows: pd.DataFrame, *, least: float) -> Finding | None:
     """Compare kernels of trace one on the same constraints, to the same KKT residual, by the median of the ratio.
 
@@ -188,7 +175,6 @@ def fewer_sweeps(rows: pd.DataFrame, *, least: float) -> Finding | None:
     return Finding(decision, evidence + open_in_words(n_open, "set"), "", measure, power)
 
 
-@by_rows
 def same_kernel(rows: pd.DataFrame, *, most: float) -> Finding | None:
     """Count the sets of constraints for which both end near the exact kernel."""
     both = _beside_trace_one(rows, BOOST, "reference_distance")
@@ -200,7 +186,6 @@ def same_kernel(rows: pd.DataFrame, *, most: float) -> Finding | None:
     return decided_by_rows((distances <= most).all(axis=1), opened, evidence, "set", extreme)
 
 
-@by_rows
 def few_sweeps(rows: pd.DataFrame, *, most: int, constraints: int) -> Finding:
     """Count the solves of Burg and von Neumann.
 
@@ -218,7 +203,6 @@ def few_sweeps(rows: pd.DataFrame, *, most: int, constraints: int) -> Finding:
     return decided_by_rows(few, opened, evidence, "solve", f"at most {completed['sweeps'].max():.0f} sweeps")
 
 
-@by_rows
 def few_trace_evaluations(rows: pd.DataFrame, *, most: float) -> Finding | None:
     """Count the solves of von Neumann whose mean number of trace evaluations a projection is small; one has a mean."""
     solves = rows[(rows["method"] == "von_neumann") & (rows["projections"] > 0)]
@@ -229,7 +213,6 @@ def few_trace_evaluations(rows: pd.DataFrame, *, most: float) -> Finding | None:
     return decided_by_rows(means <= most, opened, f"{extreme}, median {means[~opened].median():.2g}", "solve", extreme)
 
 
-@by_rows
 def better_than_target(rows: pd.DataFrame) -> Finding | None:
     """Compare mean accuracies of 5-NN with the most constraints of each experiment, for Burg and von Neumann."""
     cases, gains = [], []
@@ -248,7 +231,6 @@ def better_than_target(rows: pd.DataFrame) -> Finding | None:
     return decided_by_cases(cases, "comparison", evidence=evidence, extreme=f"at least {min(gains):+.3f}")
 
 
-@by_rows
 def agreement_rises(rows: pd.DataFrame, *, correlation: float) -> Finding | None:
     """Count the curves of NMI, by the best of ten k-means starts, that rise: at their ends and with Spearman's rank."""
     cases, kept = [], solvable(rows)
@@ -264,7 +246,6 @@ def agreement_rises(rows: pd.DataFrame, *, correlation: float) -> Finding | None
     return decided_by_cases(cases, "curve", evidence="; ".join(name for name, _ in cases)) if cases else None
 
 
-@by_rows
 def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float) -> Finding | None:
     """Count the numbers of constraints with accuracy and NMI near each other, by 95 % intervals over common draws."""
     rows = solvable(exact_solves(rows))
@@ -284,7 +265,7 @@ def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float
             own.add(side_of(low, high, least=-bound, most=bound))
             largest[name] = max(largest[name], abs(float(differences.mean())))
             intervals.append((low, high))
-        cases.append(("", next(one for one in _WORST_FIRST if one in own)))
+        cases.append(("", min(own, key=WORST_FIRST.index)))
     if not intervals:
         return None
     evidence = f"accuracies at most {largest['accuracy']:.3f} apart, NMI {largest[_NMI]:.2f}"
@@ -292,7 +273,6 @@ def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float
     return decided_by_cases(cases, "constraint count", evidence=evidence, extreme=evidence, power=power)
 
 
-@by_rows
 def rank_kept(rows: pd.DataFrame) -> Finding | None:
     """Compare the numerical rank of the factor with that at the start: equal for Burg, not above for von Neumann."""
     learned = met(exact_solves(rows))

@@ -47,9 +47,7 @@ def stopped(runs: pd.DataFrame) -> pd.Series:
 
 
 def is_open(runs: pd.DataFrame, column: str = "status") -> NDArray[np.bool_]:
-    """Return which runs were stopped or skipped; ``column`` holds the status, and without it none was."""
-    if column not in runs:
-        return np.zeros(len(runs), dtype=bool)
+    """Return which runs were stopped or skipped; ``column`` holds the status."""
     return runs[column].isin([*LIMITS, str(Status.SKIPPED)]).to_numpy(dtype=bool)
 
 
@@ -142,8 +140,3 @@ def warning_of(runs: pd.DataFrame) -> str:
         if chosen.any():
             reasons.append(f"{int(chosen.sum())} of {counted(len(runs), 'run')} {words}")
     return "; ".join(reasons)
-
-
-def has_columns(table: pd.DataFrame, *columns: str) -> bool:
-    """Return whether the table has rows and these columns."""
-    return not table.empty and set(columns) <= set(table.columns)

@@ -6,7 +6,7 @@ A difference of costs below 1e-6, relative, is a tie. P values are those of Wilc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,6 @@ UNCALIBRATED = "times of a reference are those of another machine"
 TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
-_TIMES_OF_REFERENCE = "they come from another machine"
 DISTURBED = (
     "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
     "indication only."
@@ -128,7 +127,7 @@ class Matrix:
         if not self.of_reference:
             return ""
         of_them = counted(len(self.of_reference), "method")
-        return f"No times are compared of {of_them} of the reference: {_TIMES_OF_REFERENCE}."
+        return f"No times are compared of {of_them} of the reference: they come from another machine."
 
     @property
     def own(self) -> list[Standing]:
@@ -161,8 +160,10 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
     overall.sort(key=lambda standing: (-standing.share, standing.fine_ratio or np.inf))
     places = tuple(near[["dataset", "kernel"]].drop_duplicates().itertuples(index=False, name=None))
     cells = []
-    for place in places:
-        tested = list(_cells(near, place, solvers, overall[0].solver))
+    for dataset, kernel in places:
+        here = near[(near["dataset"] == dataset) & (near["kernel"] == kernel)]
+        present = [solver for solver in solvers if solver in set(here["method"])]
+        tested = [_cell(here, dataset, kernel, solver, overall[0].solver) for solver in present]
         corrected = holm_over([cell.p for cell in tested])
         cells += [replace(cell, p=p) for cell, p in zip(tested, corrected, strict=True)]
     return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), bool(near["disturbed"].any()))
@@ -192,25 +193,23 @@ def _median(ratios: pd.Series) -> float | None:
     return float(median) if np.isfinite(median) else None
 
 
-def _cells(near: pd.DataFrame, place: tuple[str, str], solvers: list[str], reference: str) -> Iterator[Standing]:
-    """Yield the standings of a place with final costs against the reference's, tied within 1e-6 of each other."""
-    dataset, kernel = place
-    here = near[(near["dataset"] == dataset) & (near["kernel"] == kernel)]
-    costs = here.assign(cost=here["cost"].astype(float).where(here["gap"].notna()))
-    costs = costs.pivot(index="run", columns="method", values="cost").reindex(columns=solvers)
-    for solver in solvers:
-        rows = here[here["method"] == solver]
-        if rows.empty:
-            continue
-        standing = _standing(solver, dataset, kernel, rows)
-        if solver == reference:
-            yield standing
-            continue
-        both = costs[[solver, reference]].dropna().to_numpy(dtype=float)
-        gains = without_ties(both[:, 1], both[:, 0])
-        p = signed_rank_p(gains) if len(gains) >= FEWEST_PAIRS else None
-        wins, ties, losses = sign_test(gains)
-        yield replace(standing, wins=wins, ties=ties, losses=losses, p=p)
+def _cell(here: pd.DataFrame, dataset: str, kernel: str, solver: str, reference: str) -> Standing:
+    """Return the standing of a solver in a place, with final costs against the reference's."""
+    standing = _standing(solver, dataset, kernel, here[here["method"] == solver])
+    if solver == reference:
+        return standing
+    ours, theirs = _paired(here[here["gap"].notna()], "cost", solver, reference)
+    gains = without_ties(theirs, ours)
+    wins, ties, losses = sign_test(gains)
+    p = signed_rank_p(gains) if len(gains) >= FEWEST_PAIRS else None
+    return replace(standing, wins=wins, ties=ties, losses=losses, p=p)
+
+
+def _paired(rows: pd.DataFrame, column: str, first: str, second: str) -> FloatArray:
+    """Return the numbers of two methods on the runs that both have, by method and run."""
+    numbers = rows.pivot(index="run", columns="method", values=column).reindex(columns=[first, second])
+    both: FloatArray = numbers.dropna().to_numpy(dtype=float).T
+    return both
 
 
 def factor(ratio: float) -> str:
@@ -237,17 +236,17 @@ def wins_text(standing: Standing) -> str:
 def meaning(standing: Standing, reference: str) -> str:
     """Return a cell of a matrix in sentences, for a reader who points at it."""
     where = f" on {dataset_label(standing.dataset)}, {kernel_label(standing.kernel)} kernel" if standing.dataset else ""
+    runs, wins = counted(standing.runs, "run"), wins_text(standing)
+    p = "" if standing.p is None else f", p = {standing.p:.2g}"
     parts = [
         f"{method_label(standing.solver)}{where}: within 1e-2 of the best known cost in {standing.coarse} and within "
-        f"1e-6 in {standing.fine} of {counted(standing.runs, 'run')}",
+        f"1e-6 in {standing.fine} of {runs}",
         f"times ({FIRST_SOLVE}) compared over {counted(standing.timed, 'run')}",
         f"median final cost {gap_text(standing.gap)} above the best known one, relative",
+        wins and f"{wins} wins/ties/losses against {method_label(reference)}{p}",
+        *(f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings),
     ]
-    if wins_text(standing):
-        p = "" if standing.p is None else f", p = {standing.p:.2g}"
-        parts.append(f"{wins_text(standing)} wins/ties/losses against {method_label(reference)}{p}")
-    parts += [f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings]
-    return "; ".join(parts) + "."
+    return "; ".join(filter(None, parts)) + "."
 
 
 @dataclass(frozen=True)
@@ -317,11 +316,9 @@ def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: s
     if metric == "time_s":
         # The time of a run that was stopped is only a bound.
         cell = clean_times(cell[cell["status"].isin(ENDED)])
-    numbers = cell.pivot(index="run", columns="method", values=metric)
-    both = numbers.reindex(columns=[first, second]).dropna()
-    if both.empty:
+    ours, theirs = _paired(cell, metric, first, second)
+    if not len(ours):
         return None
-    ours, theirs = both.to_numpy(dtype=float).T
     lower_is_better = metric != "quality" or str(cell["quality_metric"].iloc[0]) == Metric.ERROR
     gains = without_ties(theirs, ours) if metric == "cost" else theirs - ours if lower_is_better else ours - theirs
     sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)

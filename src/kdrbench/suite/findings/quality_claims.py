@@ -1,6 +1,6 @@
 """Tests of claims on how projections of ISM classify and cluster, on its kernels, on Omega and on the rule of q.
 
-Keyword arguments are those of claims.toml.
+Cells and keyword arguments are those of claims.toml.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from kdrbench.errors import counted
 from kdrbench.suite.findings.claim_rows import (
     LOST,
     Coverage,
-    Lane,
     OwnCell,
-    PrintedTable,
     Records,
+    Tables,
     decided_in_lanes,
     decided_on,
     lanes_of,
@@ -42,35 +41,29 @@ from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import share_tested
 
-Tables = Sequence[PrintedTable]
 # Half a unit of the last digit that the papers print of a share.
 LEVEL = 5e-4
 # Cells by kernel or method.
 Cells = Mapping[str, OwnCell]
 
 
-def accuracy_above(records: Records, *, tables: Tables, least: float) -> Finding:
+def accuracy_above(coverage: Coverage, *, least: float) -> Finding:
     """Take ISM's mean over the ten test folds of each cell; the note says what comes out by training samples."""
-
-    def judge(coverage: Coverage) -> Finding:
-        means = {cell.name: cell.mean() for cell in coverage.cells}
-        cases = [
-            (f"{name} ({LOST if mean is None else f'{mean:.1%}'})", _at_least(mean, least))
-            for name, mean in means.items()
-        ]
-        fitted = [cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs]
-        on_fitted = [mean >= least for mean in fitted if mean is not None]
-        note = f"On training samples {share_of(sum(on_fitted), len(on_fitted), 'cell')} do." if on_fitted else ""
-        lowest = min((mean for mean in means.values() if mean is not None), default=None)
-        extreme = "" if lowest is None else f"at least {lowest:.1%}"
-        intervals = [
-            corrected_t_interval(values, share_tested(cell.runs))
-            for cell in coverage.cells
-            if len(values := cell.numbers("quality"))
-        ]
-        return decided_by_cases(cases, extreme=extreme, note=note, power=smallest_shown(intervals))
-
-    return decided_on(printed_cells(records, tables, Metric.ACCURACY, ("ism",), ("quality",)), judge)
+    means = {cell.name: cell.mean() for cell in coverage.cells}
+    cases = [
+        (f"{name} ({LOST if mean is None else f'{mean:.1%}'})", _at_least(mean, least)) for name, mean in means.items()
+    ]
+    fitted = [cell.mean("train_accuracy") for cell in coverage.cells]
+    on_fitted = [mean >= least for mean in fitted if mean is not None]
+    note = f"On training samples {share_of(sum(on_fitted), len(on_fitted), 'cell')} do." if on_fitted else ""
+    lowest = min((mean for mean in means.values() if mean is not None), default=None)
+    extreme = "" if lowest is None else f"at least {lowest:.1%}"
+    intervals = [
+        corrected_t_interval(values, share_tested(cell.runs))
+        for cell in coverage.cells
+        if len(values := cell.numbers("quality"))
+    ]
+    return decided_by_cases(cases, extreme=extreme, note=note, power=smallest_shown(intervals))
 
 
 def _at_least(mean: float | None, least: float) -> Decision:
@@ -111,63 +104,54 @@ def _decided_by_best(results: Mapping[str, _Best], points: bool, *, normally: bo
     return decided_by_cases(cases, "data set", normally=normally, extreme=extreme, power=power)
 
 
-def best_method(
-    records: Records, *, tables: Tables, metric: str, rivals: Sequence[str], lower: bool = False, normally: bool = False
-) -> Finding:
+def best_method(coverage: Coverage, *, lower: bool = False, normally: bool = False) -> Finding:
     """Count the data sets on which no rival has a better mean quality than ISM, on the rows that were fitted."""
     number = ".1%" if lower else ".3f"
     text = f", {{ours:{number}}} against {{theirs:{number}}} of {{best}}"
-
-    def judge(lane: Lane) -> Finding:
-        by_data: dict[tuple[str, str], dict[str, OwnCell]] = {}
-        for cell in lane.cells.cells:
-            by_data.setdefault((cell.source, cell.dataset), {})[cell.method] = cell
-        results = {
-            dataset_label(dataset): _best(cells, lane.solver, -1 if lower else 1, method_label, text)
-            for (_, dataset), cells in by_data.items()
-            if lane.solver in cells and len(cells) > 1
-        }
-        return _decided_by_best(results, lower, normally=normally)
-
-    return decided_in_lanes(lanes_of(records, tables, metric, rivals, ("quality",))[:2], judge)
+    by_data: dict[tuple[str, str], dict[str, OwnCell]] = {}
+    for cell in coverage.cells:
+        by_data.setdefault((cell.source, cell.dataset), {})[cell.method] = cell
+    results = {
+        dataset_label(dataset): _best(cells, coverage.methods[0], -1 if lower else 1, method_label, text)
+        for (_, dataset), cells in by_data.items()
+        if coverage.methods[0] in cells and len(cells) > 1
+    }
+    return _decided_by_best(results, lower, normally=normally)
 
 
-def best_kernel(records: Records, *, tables: Tables, kernel: str) -> Finding:
+def best_kernel(coverage: Coverage, *, kernel: str) -> Finding:
     """Count the data sets on which no other kernel has a higher test accuracy."""
-
-    def judge(coverage: Coverage) -> Finding:
-        results = {
-            dataset_label(dataset): _best(cells, kernel, 1, kernel_label, ", {ours:.3f} against {theirs:.3f} of {best}")
-            for (_, dataset), cells in _by_kernel(coverage).items()
-            if kernel in cells
-        }
-        return _decided_by_best(results, False)
-
-    return decided_on(_qualities(records, tables), judge)
+    results = {
+        dataset_label(dataset): _best(cells, kernel, 1, kernel_label, ", {ours:.3f} against {theirs:.3f} of {best}")
+        for (_, dataset), cells in _by_kernel(coverage).items()
+        if kernel in cells
+    }
+    return _decided_by_best(results, False)
 
 
-def better_kernel(records: Records, *, tables: Tables, kernel: str, than: str) -> Finding:
+def better_kernel(coverage: Coverage, *, kernel: str, than: str) -> Finding:
     """Compare accuracy or NMI: confirmed if clearly better in most cells, mostly if more often better than worse."""
-
-    def judge(coverage: Coverage) -> Finding:
-        cases = [cells for cells in _by_kernel(coverage).values() if {kernel, than} <= set(cells)]
-        if not cases:
-            return undecided("cells of both kernels")
-        gaps = [cells[kernel].difference(cells[than], "quality") for cells in cases]
-        # A cell that lacks runs is no win.
-        sides = [_compared(gap) for gap in gaps]
-        better, worse, unclear = (
-            sides.count(side) for side in (Decision.CONFIRMED, Decision.CONTRADICTED, Decision.INDISTINCT)
-        )
-        evidence = f"better in {better} of {counted(len(cases), 'cell')}, worse in {worse}"
-        evidence += f", not distinguishable in {unclear}" if unclear else ""
-        possible = {_often(better + more, worse + unclear - more, len(cases)) for more in range(unclear + 1)}
-        decision = possible.pop() if len(possible) == 1 else Decision.INDISTINCT
-        power = smallest_shown((float(gap[1]), float(gap[2])) for gap in gaps if gap is not None)
-        measure = f"better in {share_of(better, len(cases), 'cell')}; worse in {worse}"
-        return Finding(decision, evidence, "", measure, power)
-
-    return decided_on(_qualities(records, tables), judge)
+    cases = [cells for cells in _by_kernel(coverage).values() if {kernel, than} <= set(cells)]
+    if not cases:
+        return undecided("cells of both kernels")
+    gaps = [cells[kernel].difference(cells[than], "quality") for cells in cases]
+    # A cell that lacks runs is no win.
+    sides = [_compared(gap) for gap in gaps]
+    better, worse, unclear = (
+        sides.count(side) for side in (Decision.CONFIRMED, Decision.CONTRADICTED, Decision.INDISTINCT)
+    )
+    evidence = f"better in {better} of {counted(len(cases), 'cell')}, worse in {worse}"
+    evidence += f", not distinguishable in {unclear}" if unclear else ""
+    # Each unclear cell is either of both.
+    counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
+    possible = {
+        Decision.CONFIRMED if won > len(cases) / 2 else Decision.MOSTLY if won > lost else Decision.CONTRADICTED
+        for won, lost in counts
+    }
+    decision = possible.pop() if len(possible) == 1 else Decision.INDISTINCT
+    power = smallest_shown((float(gap[1]), float(gap[2])) for gap in gaps if gap is not None)
+    measure = f"better in {share_of(better, len(cases), 'cell')}; worse in {worse}"
+    return Finding(decision, evidence, "", measure, power)
 
 
 def _compared(gap: NDArray[np.float64] | None) -> Decision | None:
@@ -177,18 +161,12 @@ def _compared(gap: NDArray[np.float64] | None) -> Decision | None:
     return None if abs(gap[0]) <= LEVEL else side_of(gap[1], gap[2], least=1e-12)
 
 
-def _often(better: int, worse: int, total: int) -> Decision:
-    if better > total / 2:
-        return Decision.CONFIRMED
-    return Decision.MOSTLY if better > worse else Decision.CONTRADICTED
-
-
 def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart: float) -> Finding:
     """Count the data sets, with and without labels, on which all kernels are within bounds of each other.
 
     Qualities by the 95 % intervals of all differences, times by the ratio of mean first solves.
     """
-    coverage, timed = _qualities(records, tables), timed_cells(records, tables, ("ism",))
+    coverage, timed = qualities(records, tables), timed_cells(records, tables, ("ism",))
 
     def judge(_: Coverage) -> Finding:
         seconds, cases, spreads, ratios = _by_kernel(timed), [], [], []
@@ -212,7 +190,7 @@ def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart
 
 def _all_within(cells: Sequence[OwnCell], apart: float) -> Decision:
     """Return whether all pairs of cells are within ``apart``, by the 95 % intervals of their differences."""
-    gaps = [one.difference(other, "quality") for place, one in enumerate(cells) for other in cells[:place]]
+    gaps = [cell.difference(other, "quality") for number, cell in enumerate(cells) for other in cells[:number]]
     sides = {side_of(gap[1], gap[2], least=-apart, most=apart) for gap in gaps if gap is not None}
     return next((side for side in (Decision.CONTRADICTED, Decision.INDISTINCT) if side in sides), Decision.CONFIRMED)
 
@@ -223,29 +201,30 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
     Both must hold. Times are those of methods as published, which nothing disturbed; a cell that lacks one is open.
     """
 
-    def judge(lane: Lane) -> Finding:
-        pairs = [pair for pair in lane.pairs("quality") if pair.is_complete]
+    def judge(coverage: Coverage) -> Finding:
+        pairs = [pair for pair in coverage.pairs("quality") if pair.is_complete]
         gaps = [float(pair.theirs.mean() - pair.ours.mean()) for pair in pairs]
         cases = [(pair.rival.name, _at_least(apart - gap, 0.0)) for pair, gap in zip(pairs, gaps, strict=True)]
         return decided_by_cases(cases, extreme=f"at most {max(gaps, default=0.0):.3f} behind")
 
-    found = decided_in_lanes(lanes_of(records, tables, Metric.NMI, rivals, ("quality",))[:2], judge)
-    pairs = timed_cells(records, tables, ("ism", *rivals), bounds=True).pairs("time_s", "ism", rivals)
-    needed = len(lanes_of(records, tables, "time_s", rivals, ())[1].pairs("time_s"))
+    methods = ("ism", *rivals)
+    finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
+    pairs = timed_cells(records, tables, methods, bounds=True).pairs("time_s")
+    needed = len(printed_cells(records, tables, "time_s", methods, bounds=True).pairs("time_s"))
     quickest = sum(pair.ratio >= 1.0 for pair in pairs)
     times = decided_by_share(quickest, needed, f"quickest in {quickest} of {needed}", n_open=needed - len(pairs))
-    if found.is_undecided or times.is_undecided:
-        return found if found.is_undecided else times.with_note(found.note)
-    weaker = max(found.decision, times.decision, key=list(Decision).index)
-    return replace(found, decision=weaker, evidence=f"NMI {found.evidence}; {times.evidence}")
+    if finding.is_undecided or times.is_undecided:
+        return finding if finding.is_undecided else times.with_note(finding.note)
+    weaker = max(finding.decision, times.decision, key=list(Decision).index)
+    return replace(finding, decision=weaker, evidence=f"NMI {finding.evidence}; {times.evidence}")
 
 
-def _qualities(records: Records, tables: Tables) -> Coverage:
+def qualities(records: Records, tables: Tables) -> Coverage:
     """Return ISM's cells of some tables, with the accuracy of those with labels, the NMI of others."""
     coverage = Coverage()
     for table in tables:
         metric = Metric.ACCURACY if table.setting == "supervised" else Metric.NMI
-        coverage += printed_cells(records, (table,), metric, ("ism",), ("quality",))
+        coverage += printed_cells(records, (table,), metric, ("ism",))
     return coverage
 
 
@@ -265,7 +244,7 @@ def _spectra_on_wine(
     Omega = Psi - D with Psi = Gamma * K_XW, D its row sums, Gamma = HYY'H, the bandwidth the median distance. ``None``
     where the record has no such solution.
     """
-    cells = printed_cells(records, tables, "cost", ("ism",), ("cost",), bounds=True).cells
+    cells = printed_cells(records, tables, "cost", ("ism",), bounds=True).cells
     if dataset not in {cell.dataset for cell in cells}:
         return None
     from sklearn.datasets import load_wine

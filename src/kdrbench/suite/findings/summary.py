@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -71,7 +70,7 @@ def summary(name: str, source: Source) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_read),
+        loader=jinja2.PackageLoader("kdrbench.suite.findings"),
         autoescape=jinja2.select_autoescape(),
         undefined=jinja2.StrictUndefined,
         finalize=as_markdown,
@@ -83,10 +82,6 @@ def summary(name: str, source: Source) -> str:
     shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS}
     page = environment.get_template(f"{name}.md.j2").render(**shown)
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n{page}"
-
-
-def _read(name: str) -> str:
-    return files("kdrbench.suite.findings").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,8 @@ class Summary:
     @property
     def size(self) -> str:
         """Rows, experiments and the seconds of their processes, in words."""
-        hours = _seconds_of_processes(self.runs) / 3600
+        # Several rows may be of one process.
+        hours = float(self.runs.drop_duplicates(["trace_file", "run", "wall_s"])["wall_s"].sum()) / 3600
         experiments = counted(self.runs["experiment"].nunique(), "experiment")
         shown = f"{hours:.2g}" if hours < 10 else f"{hours:.0f}"
         return f"{counted(len(self.runs), 'row')} of {experiments}, {shown} core-hours"
@@ -188,11 +184,6 @@ class Summary:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
         papers = set(of_papers(self.source.config)["run"])
         return [self.source.answers[name] for name in self.source.experiments if (name in papers) is not beyond]
-
-
-def _seconds_of_processes(runs: pd.DataFrame) -> float:
-    """Return the seconds of the processes of some rows, several of which may be of one."""
-    return float(runs.drop_duplicates(["trace_file", "run", "wall_s"])["wall_s"].sum())
 
 
 def _example(line: Comparison) -> str:
