@@ -162,7 +162,9 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
     small = not on_device and (n <= _DENSE_SAMPLES or len(gamma.weights) > n // 4)
     dense = small and _DENSE_ARRAYS * 8 * n**2 / _MIB <= budget
-    general = Plan("dense" if dense else "panels", f"{n} samples", asked.single_precision and not dense)
+    # Line searches on few samples, and on sums over monomials, lose by rounding more than single precision saves.
+    single = asked.single_precision and not dense and n >= _APPROXIMATION_SAMPLES
+    general = Plan("dense" if dense else "panels", f"{n} samples", single)
     polynomial = as_polynomial(kernel)
     if polynomial is None and not isinstance(kernel, Squared):
         return replace(general, reason=f"{general.reason}; the kernel has no exact factors")
@@ -178,7 +180,7 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     saved = n**2 / 2 * (d + 2 * n_components + 2 * PER_VALUE) / factored
     if saved > 1:
         reason = f"{n_maps} features stand for {n} samples: {saved:.1f} times less work"
-        return Plan("factored", reason, asked.single_precision and not on_device)
+        return Plan("factored", reason)
     return replace(general, reason=f"{n_maps} features for {n} samples would be {1 / saved:.1f} times the work")
 
 
@@ -199,7 +201,10 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 
 
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
-    """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
+    """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap.
+
+    Panels in single precision are their own: gradient passes lead to their accuracy, as they do for exact panels.
+    """
     n_samples = objective.gamma.n_samples
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "low_rank", "class_sums"):
         return None
@@ -207,9 +212,11 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
         rough = _ROUGHER * asked.tolerance
         return replace(asked, evaluator="low_rank", tolerance=rough) if rough < _ROUGHEST else None
     if chosen.evaluator == "panels":
+        if chosen.single_precision:
+            return asked
         sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
-        return None if asked.tolerance > 0.0 else replace(asked, tolerance=rough)
+        return replace(asked, tolerance=rough)
     rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > _ROUGHER * asked.tolerance]
     return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 

@@ -107,10 +107,13 @@ class DispatchedProblem:
         return accuracy(self._planned(n_components), self.evaluation)
 
     def approximation(self, n_components: int) -> DispatchedProblem | None:
-        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
+        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap.
+
+        It is this one where that is approximate, and passes over it are to come before line searches.
+        """
         asked = nearby(self.objective, self._planned(n_components), self.evaluation)
-        if asked is None:
-            return None
+        if asked is None or asked == self.evaluation:
+            return None if asked is None else self
         self._before = self._joined(DispatchedProblem(self.objective, asked))
         return self._before
 
