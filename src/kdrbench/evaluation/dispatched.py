@@ -107,13 +107,10 @@ class DispatchedProblem:
         return accuracy(self._planned(n_components), self.evaluation)
 
     def approximation(self, n_components: int) -> DispatchedProblem | None:
-        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap.
-
-        It is this one where that is approximate, and passes over it are to come before line searches.
-        """
+        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
         asked = nearby(self.objective, self._planned(n_components), self.evaluation)
-        if asked is None or asked == self.evaluation:
-            return None if asked is None else self
+        if asked is None:
+            return None
         self._before = self._joined(DispatchedProblem(self.objective, asked))
         return self._before
 
@@ -174,7 +171,7 @@ class DispatchedProblem:
         if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(too_narrow(self.objective.features))
         reason = "a factor or a basis to the tolerance would be too large"
-        return Plan("panels", reason, self.evaluation.single_precision)
+        return Plan("panels", reason, self.evaluation.approximates)
 
     def _made(self, chosen: Plan) -> Evaluator:
         name = chosen.evaluator
@@ -210,7 +207,7 @@ class DispatchedProblem:
 _CLASSES = {
     "dense": ("dense", "DenseProblem", ()),
     "panels": ("panels", "PanelProblem", ("threads", "single_precision")),
-    "factored": ("factored", "FactoredProblem", ("threads", "single_precision")),
+    "factored": ("factored", "FactoredProblem", ("threads",)),
     "monomial_sums": ("streaming", "sums_of_monomials", ("threads", "engine")),
     "class_sums": ("gaussian_sums", "ClassSumsProblem", ("threads", "engine", "accuracy", "proved")),
     "low_rank": ("low_rank", "LowRankProblem", ("threads", "tolerance", "max_rank")),

@@ -248,10 +248,7 @@ def approached(
 ) -> Approach:
     """Return where gradient passes lead from the best iterate, first on the approximation."""
     accuracy = approximation.accuracy(point.shape[1])
-    near = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy)
-    if approximation is problem:
-        return near
-    point = near.point
+    point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
     corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
     if corrected.stationarity <= tolerance:
         return corrected

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
+from itertools import accumulate
 
 from joblib import Parallel, delayed
 
@@ -43,11 +44,8 @@ class Verification:
 
     def add(self, other: Verification) -> None:
         """Add what was verified elsewhere."""
-        self.rows += other.rows
-        self.numbers += other.numbers
-        self.left_out += other.left_out
-        self.stale += other.stale
-        self.findings += other.findings
+        for column in fields(self):
+            setattr(self, column.name, getattr(self, column.name) + getattr(other, column.name))
 
 
 def verify(
@@ -195,13 +193,10 @@ def _recomputed(record: Record, batch: Batch, rows: Placed, data: Callable[[], D
 
 def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:
     """Return places, each with its seconds, in the order of the SHA-256 of seed/place, as far as the budget goes."""
-    chosen, spent_s, seconds = set(), 0.0, dict(places)
-    for place in _shuffled(seconds, seed):
-        spent_s += seconds[place]
-        if spent_s > budget_s:
-            break
-        chosen.add(place)
-    return frozenset(chosen)
+    seconds = dict(places)
+    order = _shuffled(seconds, seed)
+    ends = accumulate(seconds[place] for place in order)
+    return frozenset(place for place, end_s in zip(order, ends, strict=True) if end_s <= budget_s)
 
 
 def differing(place: str, row: Row, recomputed: Recomputed) -> Iterator[Finding]:

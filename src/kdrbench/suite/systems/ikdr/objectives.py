@@ -59,12 +59,15 @@ def _once(function: Callable[..., float]) -> Callable[..., float]:
 
     @wraps(function)
     def held(features: Array, *options: int) -> float:
-        key = (features.shape, sha256(np.ascontiguousarray(features)).digest(), *options)
+        key = (features.shape, sha256(np.ascontiguousarray(features).data).digest(), *options)
         if key not in found:
             found[key] = function(features, *options)
         return found[key]
 
     return held
+
+
+_rank = _once(np.linalg.matrix_rank)
 
 
 def members_of(definition: Mapping[str, Any], features: Array, n_components: int, labels: Any = None) -> list[Member]:
@@ -293,12 +296,6 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
         "curvature": float(np.linalg.eigvalsh(0.5 * (hessian + hessian.T))[0]) / scale,
         "eigengap_needed": float(np.linalg.eigvalsh(0.5 * (turns + turns.T))[-1]) / scale,
     }
-
-
-@_once
-def _rank(features: Array) -> int:
-    sizes = np.linalg.svd(features, compute_uv=False)
-    return int(np.count_nonzero(sizes > sizes[0] * max(features.shape) * _EPS))
 
 
 def _complement(pairs: Pairs, projection: Array) -> Array:
