@@ -162,7 +162,7 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     polynomial = as_polynomial(kernel)
     if polynomial is None and not isinstance(kernel, Squared):
         return replace(general, reason=f"{general.reason}; the kernel has no exact factors")
-    n_maps = 1 if polynomial is None else comb(n_components + polynomial.degree - 1, n_components)
+    n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
     groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
     held = n * (2 * n_components + 2) + d**2 + groups * n_maps * d
     mib = 8 * (held * asked.threads + n * n_components) / _MIB
@@ -197,14 +197,13 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
     n_samples = objective.gamma.n_samples
-    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "low_rank", "class_sums"):
+    is_cheap = chosen.single_precision or chosen.evaluator not in ("panels", "low_rank", "class_sums")
+    if is_cheap or n_samples < _APPROXIMATION_SAMPLES:
         return None
     if chosen.evaluator == "low_rank":
         rough = _ROUGHER * asked.tolerance
         return replace(asked, evaluator="low_rank", tolerance=rough) if rough < _ROUGHEST else None
     if chosen.evaluator == "panels":
-        if chosen.single_precision:
-            return None
         sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
         return replace(asked, tolerance=rough, approximates=True)
@@ -217,6 +216,11 @@ def as_polynomial(kernel: object) -> Polynomial | None:
     if isinstance(kernel, Linear):
         return Polynomial(degree=1, offset=0.0, scale=1.0)
     return kernel if isinstance(kernel, Polynomial) else None
+
+
+def n_monomials(n_components: int, degree: int) -> int:
+    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
+    return comb(n_components + degree, degree)
 
 
 def too_narrow(features: object) -> str:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from math import comb, factorial, prod, sqrt
+from math import factorial, prod, sqrt
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from kdrbench.arrays import Device, contiguous, inner, is_device_array, namespac
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bases import monomial_steps
-from kdrbench.evaluation.cost_model import as_polynomial
+from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
 from kdrbench.kernels import Polynomial, Squared
@@ -256,7 +256,7 @@ class _Point:
     def _held(self, made: Callable[[slice], FloatArray], degree: int) -> Rows:
         """Return all rows at once if they are few, or what makes them."""
         n_samples, n_components = self.samples.shape
-        return made(slice(None)) if n_samples * comb(n_components + degree, degree) <= _HELD_ENTRIES else made
+        return made(slice(None)) if n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES else made
 
     @cached_property
     def own_slopes(self) -> FloatArray:

@@ -56,7 +56,6 @@ class LowRankProblem(PairSums):
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
-        self._zero_diagonal = objective.gamma.zero_diagonal
         self._forget()
 
     def linearised_at(self, projection: FloatArray) -> LowRankProblem:
@@ -82,7 +81,7 @@ class LowRankProblem(PairSums):
     def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
         total = float(point.degrees.sum())
-        if self._zero_diagonal:
+        if self._objective.gamma.zero_diagonal:
             total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns))
         return total
 
@@ -142,8 +141,7 @@ class LowRankProblem(PairSums):
 
     def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
-        factor = self._at(projection).factored.columns
-        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
+        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(self._at(projection).factored.columns, columns)
 
     def _factor(self, samples: FloatArray) -> Factor:
         """Return B and trace(K - BB')."""
