@@ -37,13 +37,13 @@ def problem(monkeypatch):
     monkeypatch.setattr(Factor, "made", [])
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan("low_rank", "by hand", False))
     objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
-    return lambda asked: DispatchedProblem(objective, Evaluation(evaluator=asked, tolerance=1e-6))
+    return lambda asked: DispatchedProblem(objective, Evaluation(evaluator=asked, tolerance=1e-3))
 
 
 def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(problem, monkeypatch):
     one, point = problem("auto"), random_projection()
     assert type(one.evaluator(point)) is Factor
-    assert one.accuracy(2) == pytest.approx(1e-7)
+    assert one.accuracy(2) == pytest.approx(1e-4)
     monkeypatch.setattr(Factor, "suffices", False)
     assert type(one.evaluator(point)) is PanelProblem
     assert one.explain(2).startswith("panels: a factor or a basis to the tolerance would be too large")
@@ -89,7 +89,7 @@ def test_distances_far_from_the_origin_keep_their_digits():
     [
         (10, 0.0, "panels", True),
         (10_000, 0.0, "panels", False),
-        (10, 1e-3, "panels", False),
+        (10, 1e-3, "panels", True),
         (10, 1e-3, "low_rank", True),
         (10, 1e-2, "low_rank", False),
         (10, 0.0, "dense", False),
@@ -118,7 +118,9 @@ def test_a_tolerance_takes_no_more_work_than_an_exact_solve(monkeypatch, n_featu
             answer, evaluator = oracle(self, projection, *others), self.evaluator(projection)
             n, times = self.objective.gamma.n_samples, passes(others)
             by_factor = (
-                evaluator._at(projection).factor.shape[1] * 4.0 * q if isinstance(evaluator, LowRankProblem) else n / 2
+                evaluator._at(projection).factored.columns.shape[1] * 4.0 * q
+                if isinstance(evaluator, LowRankProblem)
+                else n / 2
             )
             work.append(times * n * by_factor)
             return answer

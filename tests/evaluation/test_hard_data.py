@@ -69,7 +69,7 @@ def test_many_factors_of_gamma_are_no_case_for_low_rank():
     features, _ = classes(2400)
     gamma = FactoredGamma(np.random.default_rng(0).standard_normal((2400, 300)), np.ones(300))
     objective = TraceObjective(features, Gaussian(2.0), gamma)
-    assert build_problem(objective, Evaluation(tolerance=1e-3)).explain(2).startswith("panels in single precision")
+    assert build_problem(objective, Evaluation(tolerance=1e-3)).explain(2).startswith("panels: 2400 samples")
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_memory_bounds_the_rank_and_the_plan():
     linear = small_problem("linear", n_samples=4000, n_features=5).objective
     assert plan(linear, 2).evaluator == "factored"
     assert "times less work" in plan(linear, 2).reason
+    assert not plan(linear, 2, Evaluation(tolerance=0.5)).single_precision
     assert "would take" in plan(linear, 2, Evaluation(memory_mib=1e-4)).reason
 
 

@@ -187,7 +187,7 @@ def test_a_budget_chooses_by_the_seed_and_goes_as_far_as_it_can():
 def test_the_median_distance_of_many_is_that_of_all_pairs(n):
     samples = np.random.default_rng(n).normal(size=(n, 3))
     samples[3] = samples[4]
-    assert median_distance(samples, most=10) == pytest.approx(np.median(cdist(samples, samples)), rel=1e-12)
+    assert median_distance(samples, 10) == pytest.approx(np.median(cdist(samples, samples)), rel=1e-12)
 
 
 def without_column(record, name):

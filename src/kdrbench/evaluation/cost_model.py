@@ -78,6 +78,7 @@ class Evaluation:
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
     - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads;
+    - ``approximates``: panels are in single precision, as an exact problem decides; alone, they lose steps to rounding;
     - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.
 
     Raises ``InputError`` for values that are not allowed.
@@ -89,6 +90,7 @@ class Evaluation:
     memory_mib: Annotated[float | None, optional(POSITIVE)] = None
     engine: Engine | None = None
     scheduler: str | None = None
+    approximates: bool = False
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -102,14 +104,9 @@ class Evaluation:
         object.__setattr__(self, "engine", workers)
 
     @property
-    def single_precision(self) -> bool:
-        """Whether the tolerance allows sums in float32."""
-        return self.tolerance >= SINGLE_PRECISION
-
-    @property
     def exact(self) -> Evaluation:
         """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
-        return replace(self, evaluator="auto", tolerance=0.0)
+        return replace(self, evaluator="auto", tolerance=0.0, approximates=False)
 
 
 @dataclass(frozen=True)
@@ -140,8 +137,7 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
         return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
     on_device, kernel = is_device_array(objective.features), objective.kernel
     if asked.evaluator != "auto":
-        single = asked.single_precision and asked.evaluator in (("panels",) if on_device else ("panels", "factored"))
-        return Plan(asked.evaluator, "asked for", single)
+        return Plan(asked.evaluator, "asked for", asked.tolerance >= SINGLE_PRECISION and asked.evaluator == "panels")
     gamma, n = objective.gamma, objective.features.shape[0]
     groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
     # What needs the samples in numpy is not for those on a device.
@@ -162,7 +158,7 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
     small = not on_device and (n <= _DENSE_SAMPLES or len(gamma.weights) > n // 4)
     dense = small and _DENSE_ARRAYS * 8 * n**2 / _MIB <= budget
-    general = Plan("dense" if dense else "panels", f"{n} samples", asked.single_precision and not dense)
+    general = Plan("dense" if dense else "panels", f"{n} samples", asked.approximates and not dense)
     polynomial = as_polynomial(kernel)
     if polynomial is None and not isinstance(kernel, Squared):
         return replace(general, reason=f"{general.reason}; the kernel has no exact factors")
@@ -178,7 +174,7 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     saved = n**2 / 2 * (d + 2 * n_components + 2 * PER_VALUE) / factored
     if saved > 1:
         reason = f"{n_maps} features stand for {n} samples: {saved:.1f} times less work"
-        return Plan("factored", reason, asked.single_precision and not on_device)
+        return Plan("factored", reason)
     return replace(general, reason=f"{n_maps} features for {n} samples would be {1 / saved:.1f} times the work")
 
 
@@ -201,7 +197,8 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
     n_samples = objective.gamma.n_samples
-    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "low_rank", "class_sums"):
+    is_cheap = chosen.single_precision or chosen.evaluator not in ("panels", "low_rank", "class_sums")
+    if is_cheap or n_samples < _APPROXIMATION_SAMPLES:
         return None
     if chosen.evaluator == "low_rank":
         rough = _ROUGHER * asked.tolerance
@@ -209,7 +206,7 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
     if chosen.evaluator == "panels":
         sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
-        return None if asked.tolerance > 0.0 else replace(asked, tolerance=rough)
+        return replace(asked, tolerance=rough, approximates=True)
     rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > _ROUGHER * asked.tolerance]
     return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
 

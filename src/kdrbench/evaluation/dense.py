@@ -22,7 +22,8 @@ from collections.abc import Callable
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.kernels import Kernel, Pairing, RelativeGaussian, Term, terms_of
+from kdrbench.evaluation.weights import initial_slope
+from kdrbench.kernels import Kernel, Pairing, RelativeGaussian, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
 from kdrbench.problems import TraceObjective
 
@@ -82,7 +83,9 @@ class DenseProblem(PairSums):
     def _initial_surrogate(self) -> FloatArray:
         slopes: dict[Pairing, FloatArray] = {}
         for term in self._terms:
-            slope = term.weight * _initial_slope(term, len(self._gamma))
+            # One value serves all pairs, unless samples have bandwidths of their own.
+            n_rows = len(self._gamma) if isinstance(term.kernel, RelativeGaussian) else 1
+            slope = term.weight * initial_slope(term.kernel, np.zeros((n_rows, n_rows)))
             slopes[term.kernel.pairing] = slopes.get(term.kernel.pairing, 0.0) + slope
         return self._surrogate_from({pairing: slope * self._gamma for pairing, slope in slopes.items()})
 
@@ -162,10 +165,3 @@ def _weighted(weights: dict[Pairing, FloatArray], samples: FloatArray) -> FloatA
             product = 2.0 * (degrees[:, None] * samples - product)
         total += product
     return total
-
-
-def _initial_slope(term: Term, n_samples: int) -> FloatArray:
-    # One value serves all pairs, unless samples have bandwidths of their own.
-    zeros = np.zeros((n_samples, n_samples) if isinstance(term.kernel, RelativeGaussian) else (1, 1))
-    slope = term.kernel.derivative(zeros)
-    return slope if slope.any() else np.sign(term.kernel.derivative(zeros + 1.0))

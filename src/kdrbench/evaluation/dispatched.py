@@ -171,7 +171,7 @@ class DispatchedProblem:
         if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(too_narrow(self.objective.features))
         reason = "a factor or a basis to the tolerance would be too large"
-        return Plan("panels", reason, self.evaluation.single_precision)
+        return Plan("panels", reason, self.evaluation.approximates)
 
     def _made(self, chosen: Plan) -> Evaluator:
         name = chosen.evaluator
@@ -207,7 +207,7 @@ class DispatchedProblem:
 _CLASSES = {
     "dense": ("dense", "DenseProblem", ()),
     "panels": ("panels", "PanelProblem", ("threads", "single_precision")),
-    "factored": ("factored", "FactoredProblem", ("threads", "single_precision")),
+    "factored": ("factored", "FactoredProblem", ("threads",)),
     "monomial_sums": ("streaming", "sums_of_monomials", ("threads", "engine")),
     "class_sums": ("gaussian_sums", "ClassSumsProblem", ("threads", "engine", "accuracy", "proved")),
     "low_rank": ("low_rank", "LowRankProblem", ("threads", "tolerance", "max_rank")),

@@ -19,7 +19,6 @@ The features are explicit by the multinomial theorem: (scale p_i'p_j + offset)^k
 C(q + k, k), whose columns are the monomials sqrt(k! / prod_a e_a!) prod_a z_a^e_a over all exponents e with sum k, for
 z = (sqrt(scale) p, sqrt(offset)).
 
-With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
 Features on a device have their sums there.
 """
 
@@ -53,15 +52,14 @@ class FactoredProblem(PairSums):
     Raises ``InputError`` for another kernel.
     """
 
-    def __init__(self, objective: TraceObjective, *, threads: int = 1, single_precision: bool = False) -> None:
+    def __init__(self, objective: TraceObjective, *, threads: int = 1) -> None:
         polynomial = as_polynomial(objective.kernel)
         if polynomial is None and not isinstance(objective.kernel, Squared):
             raise InputError(
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
         gamma, features = objective.gamma, objective.array
-        single = single_precision and not is_device_array(features)
-        super().__init__(features.astype(np.float32) if single else features, gamma.class_order)
+        super().__init__(features, gamma.class_order)
         # Class by class: a chunk is then of one class mostly.
         gamma = gamma if gamma.class_order is None else gamma.of(gamma.class_order)
         self._threads = threads if self._device.is_host else 1

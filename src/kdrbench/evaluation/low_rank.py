@@ -56,7 +56,6 @@ class LowRankProblem(PairSums):
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
-        self._zero_diagonal = objective.gamma.zero_diagonal
         self._forget()
 
     def linearised_at(self, projection: FloatArray) -> LowRankProblem:
@@ -82,14 +81,14 @@ class LowRankProblem(PairSums):
     def _value(self, projection: FloatArray) -> float:
         point = self._at(projection)
         total = float(point.degrees.sum())
-        if self._zero_diagonal:
-            total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factor, point.factor))
+        if self._objective.gamma.zero_diagonal:
+            total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns))
         return total
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         # What Gamma has on its diagonal cancels.
         point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
-        result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factor, columns)
+        result: FloatArray = point.degrees[:, None] * columns - self._sums.applied(point.factored.columns, columns)
         result *= 2.0 * slope
         return result
 
@@ -123,7 +122,7 @@ class LowRankProblem(PairSums):
             return self._curved(projection, columns)
 
         def quadratic(columns: FloatArray) -> FloatArray:
-            return bend * self._sums.quadratic(point.factor, columns, self.report)
+            return bend * self._sums.quadratic(point.factored.columns, columns, self.report)
 
         return curvature_form(self._kernel.pairing, weighted, moved, point.samples, quadratic)
 
@@ -133,7 +132,7 @@ class LowRankProblem(PairSums):
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         point = self._at(projection)
         result: FloatArray = weighted_gram(columns, point.degrees, self._threads, self.report)
-        result -= self._sums.quadratic(point.factor, columns, self.report)
+        result -= self._sums.quadratic(point.factored.columns, columns, self.report)
         result *= -1.0 / float(self._kernel.sigma) ** 2
         return result
 
@@ -142,8 +141,7 @@ class LowRankProblem(PairSums):
 
     def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
-        factor = self._at(projection).factor
-        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(factor, columns)
+        return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(self._at(projection).factored.columns, columns)
 
     def _factor(self, samples: FloatArray) -> Factor:
         """Return B and trace(K - BB')."""
@@ -162,32 +160,23 @@ class LowRankProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             # The old factor is as large as the new one.
             self._forget()
-            samples = self._projected(projection)
+            samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+            # Squared distances are differences of squares; degrees and products are blind to an offset.
+            samples -= samples.mean(axis=0)
             self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
         return self._point
-
-    def _projected(self, projection: FloatArray) -> FloatArray:
-        samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-        # Squared distances are differences of squares; degrees and products are blind to an offset.
-        samples -= samples.mean(axis=0)
-        return samples
 
 
 @dataclass
 class _Point:
-    """One W with the factor of its kernel matrix."""
+    """One W with the factor B of its kernel matrix, whose columns are in ``factored``."""
 
     projection: FloatArray
     samples: FloatArray
     factored: Factor
     sums: GammaSums
 
-    @property
-    def factor(self) -> FloatArray:
-        """B."""
-        return self.factored.columns
-
     @cached_property
     def degrees(self) -> FloatArray:
         """(Gamma * BB') 1, its diagonal kept."""
-        return self.sums.applied(self.factor, np.ones_like(self.factor[:, :1]))[:, 0]
+        return self.sums.applied(self.factored.columns, np.ones_like(self.factored.columns[:, :1]))[:, 0]

@@ -31,7 +31,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.weights import initial_surrogate
+from kdrbench.evaluation.weights import initial_slope, initial_surrogate
 from kdrbench.extras import needed_for
 from kdrbench.kernels import (
     Gaussian,
@@ -171,7 +171,7 @@ class PairwiseSumProblem(Evaluator):
         return self._weighted(projection, lambda kernel, beta: kernel.derivative(beta))
 
     def _initial_surrogate(self) -> FloatArray:
-        return self._weighted(np.zeros((self.n_features, 1)), _initial_slope)
+        return self._weighted(np.zeros((self.n_features, 1)), initial_slope)
 
     def _weighted(self, projection: FloatArray, slope: _Function) -> FloatArray:
         """Return 1/2 sum_ij Gamma_ij s_ij A_ij."""
@@ -203,8 +203,3 @@ class PairwiseSumProblem(Evaluator):
 
         (total,) = run_pass(range(len(self._gamma)), 1, zero.copy, visit, self.report)
         return total
-
-
-def _initial_slope(kernel: Kernel, zero: FloatArray) -> FloatArray:
-    slope = kernel.derivative(zero)
-    return slope if slope.any() else np.sign(kernel.derivative(zero + 1.0))

@@ -30,6 +30,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis, Powers, pairs_of, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
+from kdrbench.evaluation.weights import initial_slope
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
@@ -137,8 +138,7 @@ def initial_surrogate(stream: Stream, kernel: Kernel) -> FloatArray:
             add_gram(total[1], rows, members.spread(own, squared=is_dot))
 
     sums, gram = stream.with_rows(np.zeros((d, 1)), [(groups.number, 1, d), (d, d)], added)
-    slope = float(kernel.derivative(np.zeros((1, 1)))[0, 0])
-    slope = slope or float(np.sign(kernel.derivative(np.ones((1, 1)))[0, 0]))
+    slope = float(initial_slope(kernel, np.zeros((1, 1)))[0, 0])
     inner = quadratic(groups.theta, sums.swapaxes(1, 2)) - gram
     return slope * inner if is_dot else -2.0 * slope * inner
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import Cluster, Codes, Engine, PartialSums, Report, Samples, Sums, aligned, parts_of, power_sums
+from kdrbench.samples import Cluster, Codes, Engine, Report, Samples, Sums, aligned, parts_of, power_sums
 from kdrbench.samples.passes import chunks
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
@@ -247,11 +247,10 @@ class Stream:
         the first two sums. ``visit`` must hold no samples.
         """
         width = min(_ROWS, max(_FEWEST, _ENTRIES // size))
-        return self._passed(_Pass(columns, self.mean, tuple(shapes), visit, width))
+        of_chunks = _Pass(columns, self.mean, tuple(shapes), visit, width)
+        return self._engine.run(self.samples, self._parts, of_chunks, self.report)
 
     def with_rows(self, columns: FloatArray, shapes: Sequence[tuple[int, ...]], visit: VisitRows) -> Sums:
         """Return what ``visit(sums, V'(x - mean), x - mean, groups)`` adds, with large blocks for large products."""
-        return self._passed(_Pass(columns, self.mean, tuple(shapes), visit))
-
-    def _passed(self, partial_sums: PartialSums) -> Sums:
-        return self._engine.run(self.samples, self._parts, partial_sums, self.report)
+        of_blocks = _Pass(columns, self.mean, tuple(shapes), visit)
+        return self._engine.run(self.samples, self._parts, of_blocks, self.report)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from kdrbench.arrays import Device, row_chunks
-from kdrbench.kernels import Pairing, terms_of
+from kdrbench.kernels import Kernel, Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, TraceObjective
 from kdrbench.samples.passes import Report, chunks, run_pass
@@ -241,6 +241,12 @@ def cleaned_degrees(sums: GammaSums, n_samples: int) -> FloatArray:
     return np.where(np.abs(degrees) > rounding, degrees, 0.0)
 
 
+def initial_slope(kernel: Kernel, zeros: FloatArray) -> FloatArray:
+    """Return f' at beta = 0 (an array of ``zeros``), or its sign above 0 where that is zero."""
+    slope = kernel.derivative(zeros)
+    return slope if slope.any() else np.sign(kernel.derivative(zeros + 1.0))
+
+
 def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return sum_i mu_i f_i'(0) X' Gamma X (dot) or 2 X' (diag(Gamma 1) - Gamma) X (difference), in double precision.
 
@@ -262,9 +268,7 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
     n_samples, sums = gamma.n_samples, GammaSums(gamma, threads)
     slopes = dict.fromkeys(Pairing, 0.0)
     for term in terms_of(objective.kernel):
-        slope = float(term.kernel.derivative(np.zeros((1, 1)))[0, 0])
-        slope = slope or float(np.sign(term.kernel.derivative(np.ones((1, 1)))[0, 0]))
-        slopes[term.kernel.pairing] += term.weight * slope
+        slopes[term.kernel.pairing] += term.weight * float(initial_slope(term.kernel, np.zeros((1, 1)))[0, 0])
     here = sums if device.is_host else GammaSums(gamma, device=device)
     quadratic = here.quadratic(device.zeros(n_samples, 1) + 1.0, columns, report)
     result: FloatArray = np.zeros_like(quadratic)

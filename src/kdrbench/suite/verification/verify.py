@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache, partial
+from itertools import accumulate
 
 from joblib import Parallel, delayed
 
@@ -15,7 +16,6 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import of_revisions
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import RecordError
@@ -44,11 +44,8 @@ class Verification:
 
     def add(self, other: Verification) -> None:
         """Add what was verified elsewhere."""
-        self.rows += other.rows
-        self.numbers += other.numbers
-        self.left_out += other.left_out
-        self.stale += other.stale
-        self.findings += other.findings
+        for column in fields(self):
+            setattr(self, column.name, getattr(self, column.name) + getattr(other, column.name))
 
 
 def verify(
@@ -86,17 +83,30 @@ def verify(
     long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
     beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
     left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
-    missing = {}
+    missing, definitions = {}, record.grid.config.get("datasets", {})
+    data_of = {
+        name: partial(_loaded, name, json.dumps(definitions.get(name, {}), sort_keys=True), mirror)
+        for name in sorted({batch.dataset for batch in batches})
+    }
     for name in sorted({batch.dataset for batch, _ in drawn.values()}):
         # Each is asked for once, as a server may take long to fail.
         try:
-            _data(record.grid, name, mirror)
+            data_of[name]()
         except DataError as error:
             missing[name] = str(error)
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
+    total.left_out.update(reason for place, reason in left_out.items() if computed[place][0].dataset not in missing)
+    # Processes get the place of the record, not its grid, and load a data set once for all of its batches.
+    folder = replace(record)
     jobs = [
-        delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, left_out)
-        for batch in batches
+        delayed(_recomputed)(
+            folder,
+            batch,
+            [pair for pair in rows_of[batch.path] if pair[0] not in left_out],
+            data_of[batch.dataset],
+            most,
+        )
+        for batch in sorted(batches, key=lambda batch: batch.dataset)
         if batch.dataset not in missing
     ]
     for done, part in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
@@ -152,20 +162,13 @@ def _recomputes(system: str) -> bool:
     return type(build_system(system)).recompute is not System.recompute
 
 
-def _data(grid: Grid, name: str, mirror: str | None) -> Dataset:
-    definition = grid.config.get("datasets", {}).get(name, {})
-    return _loaded(name, json.dumps(definition, sort_keys=True), mirror)
-
-
 @lru_cache(maxsize=2)
 def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
     return load_defined(name, json.loads(definition), mirror)
 
 
-def _recomputed(
-    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, left_out: Mapping[str, str]
-) -> Verification:
-    """Return what was computed again of the rows of a batch."""
+def _recomputed(record: Record, batch: Batch, rows: Placed, data: Callable[[], Dataset], most: int) -> Verification:
+    """Return what was computed again of rows of a batch."""
     result, system = Verification(), build_system(batch.system)
     if not _recomputes(batch.system) or not rows:
         reason = f"rows of {batch.system}, a system that is not computed again"
@@ -173,15 +176,12 @@ def _recomputed(
     kinds = (*ARRAYS, *(f"projection_{key}" for keys in batch.rows for key in keys))
     arrays_of: dict[str, Mapping[int, Arrays]] = {}
     for place, row in rows:
-        if place in left_out:
-            result.left_out[left_out[place]] += 1
-            continue
         trace_file = row["trace_file"]
         try:
             if trace_file not in arrays_of:
                 arrays_of[trace_file] = record.arrays(trace_file, batch.cell_name, batch.runs, kinds)
-            arrays, data = arrays_of[trace_file].get(int(row["run"]), {}), _data(record.grid, batch.dataset, mirror)
-            found = system.recompute(batch, row, arrays, data, most)
+            arrays = arrays_of[trace_file].get(int(row["run"]), {})
+            found = system.recompute(batch, row, arrays, data(), most)
         except (InputError, DamagedError) as error:
             result.findings.append(Finding(place, "result", f"({error})", "computed again"))
             continue
@@ -193,13 +193,10 @@ def _recomputed(
 
 def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:
     """Return places, each with its seconds, in the order of the SHA-256 of seed/place, as far as the budget goes."""
-    chosen, spent_s, seconds = set(), 0.0, dict(places)
-    for place in _shuffled(seconds, seed):
-        spent_s += seconds[place]
-        if spent_s > budget_s:
-            break
-        chosen.add(place)
-    return frozenset(chosen)
+    seconds = dict(places)
+    order = _shuffled(seconds, seed)
+    ends = accumulate(seconds[place] for place in order)
+    return frozenset(place for place, end_s in zip(order, ends, strict=True) if end_s <= budget_s)
 
 
 def differing(place: str, row: Row, recomputed: Recomputed) -> Iterator[Finding]:

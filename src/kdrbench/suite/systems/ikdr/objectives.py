@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,23 @@ class Member:
     def beta(self, rows: Array, samples: Array) -> Array:
         """Return beta of projected ``rows`` (m x q) against all ``samples`` (n x q)."""
         return rows @ samples.T if self.of_products else cdist(rows, samples, "sqeuclidean")
+
+
+def _once(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of an array that computes its number once: all solvers and kernels of a fold share it."""
+    found: dict[tuple[Any, ...], float] = {}
+
+    @wraps(function)
+    def held(features: Array, *options: int) -> float:
+        key = (features.shape, sha256(np.ascontiguousarray(features).data).digest(), *options)
+        if key not in found:
+            found[key] = function(features, *options)
+        return found[key]
+
+    return held
+
+
+_rank = _once(np.linalg.matrix_rank)
 
 
 def members_of(definition: Mapping[str, Any], features: Array, n_components: int, labels: Any = None) -> list[Member]:
@@ -111,6 +130,7 @@ def _bandwidth(sigma: Any, features: Array) -> float:
     return float(words[0] if len(words) == 2 else 1.0) * median_distance(features)
 
 
+@_once
 def median_distance(features: Array, most: int = MOST_SAMPLES) -> float:
     """Return the median of all n x n distances between rows, the n zeros of rows to themselves included.
 
@@ -153,18 +173,18 @@ def centred(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Pairs:
-    """F over all pairs of samples X (n x d), with Gamma = U diag(w) U' without its diagonal: ``factor`` U, n x r."""
+    """F over all pairs of samples X (n x d); ``gamma`` returns rows of Gamma, of which the diagonal is left out."""
 
     features: Array
     members: Sequence[Member]
-    factor: Array
-    weights: Array
+    gamma: Callable[[slice], Array]
 
     @classmethod
     def of_labels(cls, features: Array, members: Sequence[Member], labels: NDArray[np.int64]) -> Pairs:
         """Return those of Gamma = H Y Y' H, Y the one-hot columns of ``labels``."""
         columns = one_hot(labels)
-        return cls(features, members, columns - columns.mean(axis=0), np.ones(columns.shape[1]))
+        columns -= columns.mean(axis=0)
+        return cls(features, members, lambda rows: columns[rows] @ columns.T)
 
     def first_order(self, projection: Array) -> tuple[float, Array]:
         """Return -F and dF/dW (d x q) at W."""
@@ -218,7 +238,7 @@ class Pairs:
         step = max(1, _ENTRIES // len(samples))
         for begin in range(0, len(samples), step):
             rows = slice(begin, min(begin + step, len(samples)))
-            gamma = (self.factor[rows] * self.weights) @ self.factor.T
+            gamma = self.gamma(rows)
             gamma[np.arange(rows.stop - begin), np.arange(begin, rows.stop)] = 0.0
             for member in self.members:
                 beta = member.beta(samples[rows], samples)
@@ -248,7 +268,10 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     over unit tangents Z. Directions are those of the rows of X, outside of which F does not change. In tangent spaces
     of more than 60 dimensions the eigengap alone is returned, and of more than 400 nothing.
     """
-    complement, (d, q) = _complement(pairs, projection), projection.shape
+    d, q = projection.shape
+    if (_rank(pairs.features) - q) * q > _DIRECTIONS_OF_HESSIANS and (d - q) * q > _DIRECTIONS_OF_GAPS:
+        return {}
+    complement = _complement(pairs, projection)
     n_outer = complement.shape[1]
     if not n_outer or (n_outer * q > _DIRECTIONS_OF_HESSIANS and (d - q) * q > _DIRECTIONS_OF_GAPS):
         return {}
@@ -325,8 +348,8 @@ class Clustering:
                 slope += 2.0 * np.einsum("ij,ij->i", kernel * held, with_degrees)
             by_degree = -0.5 * scaling**3 * slope
             gamma = gamma + 0.5 * (by_degree[:, None] + by_degree)
-        weights, factor = np.linalg.eigh(0.5 * (gamma + gamma.T))
-        return cost, Pairs(self.features, self.members, factor, weights).first_order(projection)[1]
+        gamma = 0.5 * (gamma + gamma.T)
+        return cost, Pairs(self.features, self.members, gamma.__getitem__).first_order(projection)[1]
 
     def _kernel(self, samples: Array) -> Array:
         everything, kernel = slice(0, len(samples)), np.zeros((len(samples),) * 2)

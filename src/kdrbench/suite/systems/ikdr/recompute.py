@@ -75,14 +75,15 @@ class RunSamples:
 def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run`` of a cell's definition."""
     train, test = _rows(definition, data, run, seed)
-    scaler, tested = standardiser_of(data.features[train]), data.features[test]
+    features, tested = data.features[train], data.features[test]
+    scaler = standardiser_of(features)
     if len(test):
         tested = (standardiser_of(tested) if definition["scaling"] == "own" else scaler)(tested)
     judged = np.ones(len(train), dtype=bool)
     if definition.get("shown") is not None:
         judged = ~_shown(float(definition["shown"]), data, run, seed)
-    n_constant = int((~_varied(data.features[train])).sum())
-    return RunSamples(scaler(data.features[train]), tested, train, test, judged, n_constant)
+    features = scaler(features)
+    return RunSamples(features, tested, train, test, judged, int((~features.any(axis=0)).sum()))
 
 
 def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> tuple[Rows, Rows]:
