@@ -9,7 +9,7 @@ from kdrbench.kernels import Polynomial
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.kpca_figures import run as run_module
-from kdrbench.suite.systems.kpca_figures.run import draw_halves, solve_both
+from kdrbench.suite.systems.kpca_figures.run import draw_distinct, solve_both
 from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in
 from support.products import by_section
@@ -134,8 +134,8 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k():
         if columns["method"] in ("exact", "ridge"):
             # Within a handful of test samples: where distances agree, so do predictions, but for ties.
             assert columns["accuracy"] == pytest.approx(results[varied, value, "kpca"].columns["accuracy"], abs=0.05)
-    halves = draw_halves(iris(), 40, 1, 0)
-    expected = next(solve_both(*halves.grams(Polynomial(2)), halves.train_labels, 3, None)).accuracies(halves)[0]
+    split = draw_distinct(iris(), 40, 1, 0)
+    expected = next(solve_both(split, Polynomial(2), 3, None)).accuracies(split.train_codes, split.test_codes)[0]
     assert results["degree", 2.0, "kpca"].columns["accuracy"] == expected
     other = results_of(batch, iris(), number=0)
     assert any(other[key].columns["accuracy"] != result.columns["accuracy"] for key, result in results.items())

@@ -7,15 +7,8 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.synthetic import cone, ring
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import SamplePairs, kdne, scaled_gaussian, squared_distances
-from kdrbench.suite.systems.kpca_figures.run import (
-    EXACT,
-    QZ,
-    RIDGE,
-    Halves,
-    by_qz,
-    draw_halves,
-    solve_both,
-)
+from kdrbench.suite.systems.kpca_figures.run import EXACT, QZ, RIDGE, by_qz, draw_distinct, solve_both
+from kdrbench.suite.systems.kpca_trick.split import SampleSplit
 from support.helpers import random_samples
 from support.kpca_trick_cases import iris
 
@@ -23,8 +16,8 @@ from support.kpca_trick_cases import iris
 def solved(kernel, k=3):
     features, labels = random_samples(n_samples=30)
     others = random_samples(seed=5, n_samples=12)[0]
-    gram, cross = SamplePairs(features, features).gram(kernel), SamplePairs(others, features).gram(kernel)
-    return {both.method: both for both in solve_both(gram, cross, labels, k, None)}
+    split = SampleSplit(features, labels, others, np.arange(12) % 3)
+    return {both.method: both for both in solve_both(split, kernel, k, None)}
 
 
 def test_both_tricks_agree_on_a_regular_kernel():
@@ -32,8 +25,7 @@ def test_both_tricks_agree_on_a_regular_kernel():
     assert list(both) == [EXACT, QZ]
     assert 1 < both[EXACT].condition < 1e4
     assert both[EXACT].disagreement < 1e-10
-    halves = Halves(np.zeros((30, 1)), np.arange(30) % 3, np.zeros((12, 1)), np.arange(12) % 3)
-    first, second = both[EXACT].accuracies(halves)
+    first, second = both[EXACT].accuracies(np.arange(30) % 3, np.arange(12) % 3)
     assert first == second
 
 
@@ -57,9 +49,9 @@ def test_on_a_regular_kernel_qz_is_the_symmetric_solver():
 def test_no_two_training_samples_are_equal():
     features = np.repeat(iris().features[:20], 2, axis=0)
     twice = Dataset("twice", features, np.arange(40) % 2, iris().feature_names, ("a", "b"))
-    halves = draw_halves(twice, 30, 0)
-    assert len(np.unique(halves.train, axis=0)) == len(halves.train) == len(halves.train_labels) < 30
-    assert len(halves.test) == len(halves.test_labels) == 10
+    split = draw_distinct(twice, 30, 0)
+    assert len(np.unique(split.train, axis=0)) == len(split.train) == len(split.train_codes) < 30
+    assert len(split.test) == len(split.test_codes) == 10
 
 
 @pytest.mark.parametrize(("draw", "form"), [(ring, [1, 1]), (cone, [1, -1, 1, -1])])

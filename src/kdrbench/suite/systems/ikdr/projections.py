@@ -7,11 +7,9 @@ sqrt(diag(WW')), and projections compared by the principal angles between their 
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.datasets import load_prepared
@@ -30,7 +28,7 @@ from kdrbench.suite.reports.figures.chart import (
     Symbol,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import ALTERNATIVE, Config, Split, read_findings, split_of
+from kdrbench.suite.reports.records import ALTERNATIVE, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of
 from kdrbench.suite.systems.ikdr.folds import Fold
@@ -51,17 +49,12 @@ _LOADINGS_CAPTION = (
 )
 
 
-def loadings_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return loadings(source.runs, *source.stored, source.name, source.experiment)
-
-
-def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
+def loadings(source: Source) -> Chart | None:
     """Return two panels a data set: feature weights and angles between folds, a series a kernel.
 
-    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no cell
-    has two runs to compare.
+    ``None`` where no cell has two runs to compare.
     """
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
     solver = shown_solver(experiment)
     colours, panels = kernel_colours(experiment["kernels"]), []
     for dataset in experiment["datasets"]:
@@ -78,13 +71,14 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
         return None
     caption = _LOADINGS_CAPTION.format(solver=method_label(solver))
     title = f"What the learned projections say: {experiment['title']}"
-    return Chart(f"{name}_loadings", title, caption, panels, 2)
+    return Chart(f"{source.name}_loadings", title, caption, panels, 2)
 
 
 def _weights(
     dataset: str, projections: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
 ) -> Panel:
-    weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in projections.items()}
+    # sqrt(diag(WW')), the cosine between each feature's axis and the learned space.
+    weights = {kernel: np.linalg.norm(several, axis=2) for kernel, several in projections.items()}
     heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
     shown = heaviest[:_MOST_FEATURES]
     series = [
@@ -132,11 +126,6 @@ def _places(count: int) -> list[str]:
     return [str(place + 1) for place in range(count)]
 
 
-def feature_weights(projection: FloatArray) -> FloatArray:
-    """Return sqrt(diag(WW')): the cosine between each feature's axis and the learned space, from 0 to 1."""
-    return np.asarray(np.linalg.norm(projection, axis=1))
-
-
 def angles_between(projections: list[FloatArray]) -> FloatArray:
     """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
     q = min(projection.shape[1] for projection in projections)
@@ -163,17 +152,9 @@ _CLASSES = "Colours, and symbols where there are more classes than colours, are 
 _CLUSTERS = "Colours are the clusters that were found, symbols the labelling that they were to differ from."
 
 
-def scatter_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return scatter(source.runs, *source.stored, source.name, source.experiment, source.config["seed"])
-
-
-def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config, seed: int) -> Chart | None:
-    """Return a panel a data set and kernel.
-
-    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no run
-    left a projection to two components or more.
-    """
+def scatter(source: Source) -> Chart | None:
+    """Return a panel a data set and kernel; ``None`` where no run left a projection to two components or more."""
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
     solver, panels = shown_solver(experiment), []
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
@@ -184,7 +165,7 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
             number, projection = min(findings_of["projection"].items())
             if projection.shape[1] > 1:
                 samples = load_prepared(data / f"{dataset}.npz")
-                fold = sampling_of(experiment, dataset).fold(samples, number, seed)
+                fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
                 classes, kind = _classes(fold), "class"
                 if experiment["paradigm"] == ALTERNATIVE:
                     classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
@@ -198,7 +179,7 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
         colours=_CLUSTERS if experiment["paradigm"] == ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
-    return Chart(f"{name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
+    return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
 
 
 def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

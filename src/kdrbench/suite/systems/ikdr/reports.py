@@ -31,10 +31,10 @@ def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, 
 
 _FIGURES = (
     _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("scatter", "projected samples", "projections:scatter_chart", FINDINGS, DATA),
+    _figure("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
     _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("loadings", "features and stability", "projections:loadings_chart", FINDINGS, DATA),
-    _figure("segmentation", "segments and mean faces", "segmentation:segmentation_chart", FINDINGS, DATA, PICTURES),
+    _figure("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "segmentation:segmentation", FINDINGS, DATA, PICTURES),
 )
 _PROFILE = _figure(
     PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)

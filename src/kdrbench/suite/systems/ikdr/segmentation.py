@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.load import is_picture
-from kdrbench.datasets.registry import DatasetEntry, load_registry
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Panel, Pixels, to_png
-from kdrbench.suite.reports.records import Config, read_findings
+from kdrbench.suite.reports.records import read_findings
 from kdrbench.suite.reports.tables.labels import dataset_label, method_label
 
 if TYPE_CHECKING:
@@ -32,33 +32,22 @@ _SEGMENTS_CAPTION = (
 )
 
 
-def segmentation_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return segmentation(source.runs, *source.stored, source.name, source.experiment)
-
-
-def has_pictures(entry: DatasetEntry) -> bool:
-    """Whether clusters of the data set can be shown as pictures."""
-    return is_picture(entry) or entry.parser == _FACES
-
-
-def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
+def segmentation(source: Source) -> Chart | None:
     """Return a row of pictures for each data set of the experiment that has some, from its first solver and kernel.
 
-    ``data`` is the folder of prepared sets, with the images beside them. ``None`` where no run left clusters to show.
+    ``None`` where no run left clusters to show.
     """
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
     registry, kernel, solver = load_registry(), experiment["kernels"][0], experiment["solvers"][0]
     panels: list[Panel] = []
     for dataset in experiment["datasets"]:
         cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
         labels, given = (read_findings(cell, findings, kind).get(0) for kind in ("labels", "given"))
-        if not has_pictures(registry[dataset]) or labels is None or given is None:
+        has_image = is_picture(registry[dataset])
+        if not (has_image or registry[dataset].parser == _FACES) or labels is None or given is None:
             continue
         prepared = load_prepared(data / f"{dataset}.npz")
-        if is_picture(registry[dataset]):
-            row = segmented(data / f"{dataset}.png", prepared, given, labels)
-        else:
-            row = mean_faces(prepared, labels)
+        row = segmented(data / f"{dataset}.png", prepared, given, labels) if has_image else mean_faces(prepared, labels)
         record = cell.iloc[0]
         heading = f"{dataset_label(dataset)}: NMI to the given labelling {record['nmi_given']:.3f}"
         if not pd.isna(record["quality"]):
@@ -68,7 +57,8 @@ def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, expe
         return None
     columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
     caption = _SEGMENTS_CAPTION.format(solver=method_label(solver))
-    return Chart(f"{name}_segmentation", f"Segments and mean faces: {experiment['title']}", caption, panels, columns)
+    title = f"Segments and mean faces: {experiment['title']}"
+    return Chart(f"{source.name}_segmentation", title, caption, panels, columns)
 
 
 def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], clusters: NDArray[np.int64]) -> list[Panel]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,22 @@ class SampleSplit:
     train_codes: IntArray
     test: FloatArray
     test_codes: IntArray
-    pairs: SamplePairs
-    test_pairs: SamplePairs
+
+    @classmethod
+    def of(cls, dataset: Dataset, train: IntArray, test: IntArray) -> SampleSplit:
+        """Return the split of a data set by rows."""
+        features, codes = dataset.features, dataset.labels
+        return cls(features[train], codes[train], features[test], codes[test])
+
+    @cached_property
+    def pairs(self) -> SamplePairs:
+        """Pairs of training samples."""
+        return SamplePairs(self.train, self.train)
+
+    @cached_property
+    def test_pairs(self) -> SamplePairs:
+        """Pairs of test samples with training samples."""
+        return SamplePairs(self.test, self.train)
 
     def coordinates(self, kernel: AnyKernel) -> Coordinates:
         """Return the training samples in the KPCA coordinates of a kernel, and the vectors that make them."""
@@ -48,10 +63,7 @@ class SampleSplit:
 def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
     """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
     order = rng_of("kpca split", dataset.name, number, seed).permutation(len(dataset.labels))
-    chosen, rest = np.split(order, [n_train])
-    train, test = dataset.features[chosen], dataset.features[rest]
-    pairs, test_pairs = SamplePairs(train, train), SamplePairs(test, train)
-    return SampleSplit(train, dataset.labels[chosen], test, dataset.labels[rest], pairs, test_pairs)
+    return SampleSplit.of(dataset, *np.split(order, [n_train]))
 
 
 def kernel_in_words(kernel: AnyKernel, n_features: int) -> str:

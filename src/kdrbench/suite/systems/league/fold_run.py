@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import InputError
 from kdrbench.reduction.methods import METHODS
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
+from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles, take_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.systems.league.judges import judge
@@ -42,10 +42,8 @@ class FoldRun:
         for (count,) in self.batch.rows:
             try:
                 yield self._played(int(count), referee)
-            except (ImportError, MemoryError):
-                raise
             except Exception as error:
-                yield RunResult(Status.FAILED, error_text(error), key=(count,))
+                yield failed(error, (count,))
 
     def _played(self, count: int, referee: Referee) -> RunResult:
         definition, seed = self.batch.definition, seed_of("league method", self.number, self.batch.seed)
