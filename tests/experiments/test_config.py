@@ -16,20 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 FAULTS = [
     ("sead", 1, r"config: unknown key: 'sead'. Did you mean 'seed'\?"),
-    (
-        "limits.tim_s",
-        1,
-        "config: unknown key in limits: 'tim_s'. Did you mean 'time_s'",
-    ),
+    ("limits.tim_s", 1, "config: unknown key in limits: 'tim_s'. Did you mean 'time_s'"),
     ("limits.time_s", 0, "config: limits.time_s is 0; it must be greater than 0"),
     ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
     ("limits.memory_mib", -1, "config: limits.memory_mib is -1; it must be greater than 0"),
     ("seed", KeyError, "config: the key 'seed' is missing"),
-    (
-        "limits.memory_mib",
-        10**13,
-        "config: limits.memory_mib is 10000000000000; it must be .* at most 4.398e[+]12",
-    ),
+    ("limits.memory_mib", 10**13, "config: limits.memory_mib is 10000000000000; it must be .* at most 4.398e[+]12"),
     ("limits.time_s", float("inf"), "config: limits.time_s is inf; it must be a finite number"),
     ("limits.time_s", float("nan"), "config: limits.time_s is nan; it must be a finite number"),
     ("run", ["table5"], "config: run: unknown experiment 'table5'; allowed: table4_supervised"),
@@ -49,16 +41,8 @@ FAULTS = [
     ("datasets", {"mine": {"loader": "no.py"}}, "config: datasets.mine: .*there is no file no.py"),
     (f"{TABLE}.title", KeyError, f"config: the key 'title' is missing in {TABLE}"),
     (f"{TABLE}.limits", {"time_s": 0}, f"{TABLE}.limits.time_s is 0; it must be greater than 0"),
-    (
-        f"{TABLE}.limits",
-        {"budget_s": 9},
-        f"unknown key in {TABLE}.limits: 'budget_s'; allowed: memory_mib, time_s",
-    ),
-    (
-        f"{TABLE}.runs_per_job",
-        "all",
-        f"{TABLE}.runs_per_job is 'all'; it must be 'auto' or an integer of at least",
-    ),
+    (f"{TABLE}.limits", {"budget_s": 9}, f"unknown key in {TABLE}.limits: 'budget_s'; allowed: memory_mib, time_s"),
+    (f"{TABLE}.runs_per_job", "all", f"{TABLE}.runs_per_job is 'all'; it must be 'auto' or an integer of at least"),
     (f"{TABLE}.runs_per_job", 0, f"{TABLE}.runs_per_job is 0; it must be 'auto' or an integer of at least 1"),
     (f"{TABLE}.folds_per_job", 2, f"unknown key in {TABLE}: 'folds_per_job'. Did you mean 'runs_per_job'"),
     (f"{TABLE}.system", "ikdrr", f"{TABLE}.system: unknown system 'ikdrr'. Did you mean 'ikdr'"),

@@ -78,11 +78,7 @@ FAULTS = [
     ("experiments.table4_supervised.title", None, r"title is None; it must be of type string"),
     ("experiments.table4_supervised.folds", 2.0, "folds is 2.0; it must be of type integer"),
     ("experiments.table4_supervised.folds", True, "folds is True; it must be of type integer"),
-    (
-        "seed",
-        date(2020, 1, 1),
-        r"seed is datetime.date.*which YAML reads as a date; quote it",
-    ),
+    ("seed", date(2020, 1, 1), r"seed is datetime.date.*which YAML reads as a date; quote it"),
     ("run", [float("nan")], r"run\[0\] is nan; it must be a finite number"),
 ]
 

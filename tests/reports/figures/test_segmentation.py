@@ -12,7 +12,7 @@ from kdrbench.datasets.load import picture_bytes
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Chart, from_png
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.systems.ikdr.segmentation import mean_faces, segmentation, segmented
+from kdrbench.suite.systems.ikdr.projections import mean_faces, segmentation, segmented
 from support.report_rows import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.

@@ -213,11 +213,7 @@ def test_a_trace_counts_the_calls_of_oracles(files):
     ("solver", "error", "message"),
     [
         ("ImportsWhatIsNotThere", SupervisionError, "the bench failed within the run"),
-        (
-            "WantsAnOracle",
-            InputError,
-            "WantsAnOracle needs the oracle third_derivative, which DispatchedProblem does not",
-        ),
+        ("WantsAnOracle", InputError, "WantsAnOracle needs the oracle third_derivative, which DispatchedProblem does"),
     ],
 )
 def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, message):

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import load_dataset
-from kdrbench.errors import ConfigError
 from kdrbench.solvers import IterationMonitor, Status, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
 from support.helpers import random_projection, small_problem
-from support.one_batch import IKDR, batch_of, context_of, files_in, grid_of, referee_in, run_batch
+from support.one_batch import IKDR, batch_of, context_of, files_in, referee_in, run_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=512)
 DG = {"variant": "published", "start": "random"}
@@ -101,21 +100,6 @@ def test_the_monitor_keeps_the_best_result(tmp_path):
     seen = [line.cost for line in read_trace(files.trace)]
     assert seen == sorted(seen, reverse=True)
     assert monitor.costs == [pytest.approx(-problem.value(one)) for one in (middle, worst, best, middle)]
-
-
-def test_starts_that_would_all_be_the_same_are_refused():
-    with pytest.raises(
-        ConfigError, match=r"'it' has 3 starts that are all the same, since its start is 'surrogate'; wr"
-    ):
-        grid_of(solvers={"it": {"method": "ism", "starts": 3}})
-
-
-def test_several_starts_of_an_alternation_are_refused():
-    solvers = {"it": {"method": "ism", "start": "random", "starts": 3}}
-    with pytest.raises(
-        ConfigError, match="'it' has 3 starts, which is for supervised experiments; this one is unsuperv"
-    ):
-        grid_of(solvers=solvers, paradigm="unsupervised", split="none")
 
 
 def test_statuses_are_those_of_the_best_start(tmp_path):

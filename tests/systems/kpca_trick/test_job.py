@@ -10,8 +10,8 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap
 from kdrbench.suite.systems.kpca_trick.run import SplitRun
+from kdrbench.suite.systems.kpca_trick.split import LearnedMap
 from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
 from support.kpca_trick_cases import iris, kpca_batch
 from support.one_batch import files_in

@@ -28,13 +28,16 @@ from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of, weights_of
 from kdrbench.suite.systems.kpca_trick.split import (
     Coordinates,
+    LearnedMap,
     SampleSplit,
+    accuracy_of,
     candidates_of,
     draw_split,
     kernel_in_words,
+    name_of,
+    weights_of,
 )
 
 _NO_TIME = Seconds()

@@ -26,8 +26,7 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
-from kdrbench.suite.systems.league.system import check_methods
-from kdrbench.suite.systems.schemas import NAMES, integer
+from kdrbench.suite.systems.schemas import NAMES, check_names, integer
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -71,8 +70,10 @@ class NoiseSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        from kdrbench.reduction.methods import METHODS
+
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        check_methods(place, experiment["methods"])
+        check_names(f"experiments.{name}.methods", "method", experiment["methods"], METHODS)
         for entry in (registry[dataset] for dataset in experiment["datasets"]):
             if entry.lacks:
                 raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}")
@@ -119,8 +120,8 @@ def found_in(
     from kdrbench.datasets.dataset import Standardiser
     from kdrbench.inference.permutation import permutation_test
     from kdrbench.reduction.methods import METHODS, build_reducer
+    from kdrbench.suite.systems.league.fold_run import fold_of, learn
     from kdrbench.suite.systems.league.judges import knn_accuracy
-    from kdrbench.suite.systems.league.protocol import fold_of, learn
 
     accuracies = []
     for number in range(_FOLDS):
