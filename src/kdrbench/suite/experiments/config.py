@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from kdrbench.datasets.own import check_own, registry_of
@@ -15,7 +13,7 @@ from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.system import Config, System
 from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, system_of, table_of
-from kdrbench.suite.systems.schemas import check_names
+from kdrbench.suite.systems.schemas import check_names, read_schema
 
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset(
@@ -83,7 +81,6 @@ def _check_systems(config: Config) -> None:
 
 
 def _check_keys(config: Config, systems: Iterable[System], experiments: Config, *, complete: bool = True) -> None:
-    """Check keys and values of all sections, of the experiments by the schema of each."""
     sections = {section: schema for system in systems for section, schema in system.sections.items()}
     allowed = {**general_schema()["properties"], **sections}
     schema = {"type": "object", "additionalProperties": False, "properties": allowed}
@@ -135,12 +132,9 @@ def _check_values(value: object, place: str) -> None:
         raise ConfigError(f"config: {where} is {shown(value)}, which YAML reads as a {type(value).__name__}; quote it")
 
 
-@cache
 def general_schema() -> dict[str, Any]:
     """Return the JSON schema of what all systems share."""
-    text = files("kdrbench.suite.experiments").joinpath("config.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return read_schema("kdrbench.suite.experiments", "config.schema.json")
 
 
 def experiment_schema(system: System) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from kdrbench.errors import ConfigError, unknown_name
@@ -33,6 +36,13 @@ def list_of(items: Config, description: str) -> Config:
 def by_dataset(values: Config, description: str) -> Config:
     """Return the schema of values by data set, with one for those that are not named."""
     return {"type": "object", "required": [DEFAULT], "additionalProperties": values, "description": description}
+
+
+@cache
+def read_schema(package: str, name: str) -> dict[str, Any]:
+    """Return the JSON schema in a file of a package."""
+    schema: dict[str, Any] = json.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return schema
 
 
 def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:

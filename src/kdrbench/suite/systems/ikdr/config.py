@@ -120,7 +120,6 @@ def labellings_of(experiment: Config, dataset: str) -> dict[str, str]:
 
 
 def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
-    """Return the labellings that a data set has, its classes first, with the sizes of their classes."""
     return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
@@ -208,7 +207,6 @@ def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_starts(place: str, experiment: Config, config: Config) -> None:
-    """Check that solvers of several starts draw them, and solve one problem: not one a round."""
     for name in experiment["solvers"]:
         definition = config["solvers"][name]
         if "starts" not in definition:
@@ -259,7 +257,6 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
 
 
 def _check_shown(place: str, experiment: Config) -> None:
-    """Check that the labels to be shown are counted where some are hidden, and nowhere else."""
     if (experiment["paradigm"] == SEMI_SUPERVISED) != ("shown" in experiment):
         raise ConfigError(
             f"config: {place}.shown: a semi-supervised experiment says how many labels of each class are shown, a "

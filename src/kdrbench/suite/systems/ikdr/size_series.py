@@ -293,7 +293,6 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
 
 
 def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
-    """Return the law, the runs that ended and those that were stopped; one entry of the legend."""
     common: dict[str, Any] = {"colour": style.colour, "group": label}
     parts = []
     if one.law is not None:

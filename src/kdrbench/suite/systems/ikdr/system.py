@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, ClassVar
 
 from kdrbench.baselines import BASELINES, build_baseline
@@ -59,6 +57,7 @@ from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 from kdrbench.suite.systems.registry import DEFAULT, system_name
+from kdrbench.suite.systems.schemas import read_schema
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
@@ -89,13 +88,6 @@ _PROFILE = _figure(
 )
 _SCALING = _figure("scaling", "time against size", "size_series:chart_of", targets=_FIGURE_1B_TARGET)
 _FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b", targets=_FIGURE_1B_TARGET)
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    text = files("kdrbench.suite.systems.ikdr").joinpath("schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,14 +168,12 @@ class IKDRSystem(System):
     @property
     def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The JSON schema of its experiments."""
-        schema: Mapping[str, Any] = _schema()["experiment"]
-        return schema
+        return dict(read_schema(_HERE, "schema.json")["experiment"])
 
     @property
     def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The JSON schemas of kernels, solvers and baselines."""
-        sections: Mapping[str, Any] = _schema()["sections"]
-        return sections
+        return dict(read_schema(_HERE, "schema.json")["sections"])
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the experiment."""

@@ -14,7 +14,7 @@ Source: Chatpatanasiri et al., "A new kernelization framework for Mahalanobis di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -187,16 +187,15 @@ def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Ru
     n_train, labels = batch.definition["n_train"], dataset.labels
     referee.save("features", dataset.features[n_train:])
     referee.save("labels", labels[n_train:])
+
+    def rows_of(both: list[tuple[FloatArray, float]], learner: str) -> Iterator[dict[str, Any]]:
+        for degree, (coordinates, accuracy) in zip(_DEGREES, both, strict=True):
+            referee.save(f"coordinates_{learner}_{degree}", coordinates)
+            yield {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
+
     for learner in batch.definition["learners"]:
-        keys = _leading_keys(learner)
-        both = _attempt(partial(leading_of, dataset.features, labels, n_train, learner), referee)
-        if isinstance(both, Exception):
-            yield from (failed(both, key) for key in keys)
-            continue
-        for key, (coordinates, accuracy) in zip(keys, both, strict=True):
-            referee.save(f"coordinates_{learner}_{key[1]:g}", coordinates)
-            columns = {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
-            yield _converged(key, columns)
+        work = partial(leading_of, dataset.features, labels, n_train, learner)
+        yield from _rows(_leading_keys(learner), work, partial(rows_of, learner=learner), referee)
 
 
 def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: str) -> list[tuple[FloatArray, float]]:
@@ -220,17 +219,17 @@ def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: st
 
 def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 3."""
-    planes = _attempt(lambda: planes_of(dataset, batch.definition["n_train"], batch.seed), referee)
-    if isinstance(planes, Exception):
-        yield from (failed(planes, key) for key in _PLANE_KEYS)
-        return
-    split, tricks, predictions = planes
-    referee.save("labels", split.test_codes)
-    for series, (train, test), predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
-        referee.save(f"train_{series}", train)
-        referee.save(f"test_{series}", test)
-        referee.save(f"predictions_{series}", predicted)
-    yield from map(_converged, _PLANE_KEYS, _columns(split, tricks, _K))
+
+    def rows_of(planes: tuple[SampleSplit, Tricks, list[IntArray]]) -> list[dict[str, Any]]:
+        split, tricks, predictions = planes
+        referee.save("labels", split.test_codes)
+        for series, mapped, predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
+            for part, array in zip(("train", "test", "predictions"), (*mapped, predicted), strict=True):
+                referee.save(f"{part}_{series}", array)
+        return _columns(split, tricks, _K)
+
+    work = partial(planes_of, dataset, batch.definition["n_train"], batch.seed)
+    return _rows(_PLANE_KEYS, work, rows_of, referee)
 
 
 def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[SampleSplit, Tricks, list[IntArray]]:
@@ -243,15 +242,14 @@ def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[SampleSplit, T
 
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
-    for setting in settings_of(batch.definition, dataset.features.shape[1]):
-        keys = setting.keys
-        solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
-        if isinstance(solved, Exception):
-            yield from (failed(solved, key) for key in keys)
-            continue
+
+    def rows_of(solved: tuple[SampleSplit, list[Tricks]], k: int) -> list[dict[str, Any]]:
         split, (kernel, qz) = solved
-        columns = [*_columns(split, kernel, setting.k), _columns(split, qz, setting.k)[1]]
-        yield from map(_converged, keys, columns)
+        return [*_columns(split, kernel, k), _columns(split, qz, k)[1]]
+
+    for setting in settings_of(batch.definition, dataset.features.shape[1]):
+        work = partial(tricks_of, dataset, setting, number, batch.seed)
+        yield from _rows(setting.keys, work, partial(rows_of, k=setting.k), referee)
 
 
 def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[SampleSplit, list[Tricks]]:
@@ -271,13 +269,14 @@ def _columns(split: SampleSplit, tricks: Tricks, k: int) -> list[dict[str, Any]]
     ]
 
 
-def _attempt(work: Callable[[], _Value], referee: Referee) -> _Value | Exception:
-    """Return what the work gives, done on the clock, or what it raises."""
+def _rows(
+    keys: list[Key], work: Callable[[], _Value], rows_of: Callable[[_Value], Iterable[Any]], referee: Referee
+) -> Iterator[RunResult]:
+    """Yield a row for each key of what the work gives, done on the clock; where it raises, rows that have failed."""
     try:
-        return referee.timed(work)[0]
+        solution = referee.timed(work)[0]
     except Exception as error:
-        return error
-
-
-def _converged(key: Key, columns: dict[str, Any]) -> RunResult:
-    return RunResult(Status.CONVERGED, "", columns=columns, key=key)
+        yield from (failed(error, key) for key in keys)
+        return
+    for key, columns in zip(keys, rows_of(solution), strict=True):
+        yield RunResult(Status.CONVERGED, "", columns=columns, key=key)

@@ -203,7 +203,6 @@ class _Methods:
             return failed(error, key, kernel=result.columns["kernel"]), []
 
     def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> Learned:
-        """Learn with a kernel that took the seconds of ``tuning`` to choose, or without one."""
         words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
         try:
             learned, learning = self._learn(key[0], kernel)

@@ -171,7 +171,6 @@ def _against_controls(league: League, judge: str) -> dict[tuple[int, int], int]:
 
 
 def _named(league: League, relation: str, holds: Callable[[tuple[int, int]], bool]) -> str:
-    """Return for each control the methods for which ``holds`` is true of the pair of places, in words."""
     methods, words = league.places(controls=False), []
     for control in league.places(controls=True):
         names = [title_of(league.methods[one]) for one in methods if holds((one, control))]
@@ -204,12 +203,7 @@ def _duels(name: str, league: League, _: str) -> Table:
 
 
 def _sets(name: str, league: League, _: str) -> Table:
-    """Return a row for each data set and method, with a cell for each accuracy and number of components.
-
-    A cell has the mean, and in parentheses difference to the reference, effect and p. The reference is the first
-    kernel projection that plays, else the best method by mean rank. The file of comma-separated values has a row for
-    each cell, in full precision.
-    """
+    """Return mean accuracies by data set and method, beside those of the first kernel projection, else of the best."""
     methods = [league.methods[place] for place in league.order]
     reference = next((one for one in KERNEL_PROJECTIONS if one in methods), methods[0])
     rivals = [method for method in methods if method != reference]

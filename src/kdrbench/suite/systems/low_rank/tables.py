@@ -99,7 +99,6 @@ def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config, methods: 
 
 
 def _curves(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
-    """Yield the ends of each curve of the paper's data."""
     for name in experiments_of(config, LOW_RANK):
         for method in config["experiments"][name]["methods"]:
             rows = runs[(runs["experiment"] == name) & (runs["method"] == method)]
