@@ -12,7 +12,7 @@ checked by all systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -96,6 +96,13 @@ class LeagueRecord(Record):
     n_classes: int
 
 
+def check_methods(place: str, methods: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
+    from kdrbench.reduction.methods import METHODS
+
+    check_names(f"{place.removeprefix('config: ')}.methods", "method", methods, METHODS)
+
+
 class LeagueSystem(System):
     """Methods that reduce dimensions, compared at an equal number of components on repeated stratified folds."""
 
@@ -104,21 +111,19 @@ class LeagueSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        from kdrbench.reduction.methods import METHODS
-
-        place, experiment, registry = f"experiments.{name}", config["experiments"][name], registry_of(config)
-        check_names(f"{place}.methods", "method", experiment["methods"], METHODS)
+        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        check_methods(place, experiment["methods"])
         for entry in (registry[dataset] for dataset in experiment["datasets"]):
             data_set = f"data set {entry.name!r}"
             if entry.lacks:
-                raise ConfigError(f"config: {place}.datasets: {data_set} has no {entry.lacks}; the league needs them")
+                raise ConfigError(f"{place}.datasets: {data_set} has no {entry.lacks}; the league needs them")
             if not _components_of(experiment, entry):
                 raise ConfigError(
-                    f"config: {place}.components must hold a number below the {entry.n_features} features of {data_set}"
+                    f"{place}.components must hold a number below the {entry.n_features} features of {data_set}"
                 )
             if experiment["folds"] > (smallest := min(entry.class_counts)):
                 raise ConfigError(
-                    f"config: {place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} "
+                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} "
                     "samples, so it must be at most that"
                 )
 

@@ -26,7 +26,8 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
-from kdrbench.suite.systems.schemas import NAMES, check_names, integer
+from kdrbench.suite.systems.league.system import check_methods
+from kdrbench.suite.systems.schemas import NAMES, integer
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -70,10 +71,8 @@ class NoiseSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        from kdrbench.reduction.methods import METHODS
-
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        check_names(f"experiments.{name}.methods", "method", experiment["methods"], METHODS)
+        check_methods(place, experiment["methods"])
         for entry in (registry[dataset] for dataset in experiment["datasets"]):
             if entry.lacks:
                 raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}")
