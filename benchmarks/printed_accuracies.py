@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning import DNE, SamplePairs, aligned_kernel, kernel_pca, lmnn_objective
+from kdrbench.metric_learning import DNE, aligned_kernel, kernel_pca, lmnn_objective
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
@@ -110,10 +110,7 @@ def prepared(split: SampleSplit, inputs: str) -> SampleSplit:
     if inputs == "in [0, 1]":
         low, scale = split.train.min(axis=0), np.ptp(split.train, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    train, test = (split.train - low) / scale, (split.test - low) / scale
-    return SampleSplit(
-        train, split.train_codes, test, split.test_codes, SamplePairs(train, train), SamplePairs(test, train)
-    )
+    return SampleSplit((split.train - low) / scale, split.train_codes, (split.test - low) / scale, split.test_codes)
 
 
 def coordinates(split: SampleSplit, kernel: str, candidates: dict) -> tuple[FloatArray, FloatArray]:

@@ -61,7 +61,7 @@ _SINGLE = {
     "splits/league": f"{_SYSTEMS}.league.fold_run",
     "splits/low_rank": "kdrbench.lowrank.sampling",
     "referee/ikdr": f"{_SYSTEMS}.ikdr.scores",
-    "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.learned_map",
+    "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
     "referee/low_rank": f"{_SYSTEMS}.low_rank.run",
     "judge/league": "kdrbench.suite.systems.league.judges",
     "atlas/starts": f"{_SYSTEMS}.atlas.starts_run",

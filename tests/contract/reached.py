@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "kdrbench"
 DECIDING = (
     *(f"{name}/*" for name in ("kernels", "problems", "evaluation", "solvers", "paradigms", "metric_learning")),
     *(f"inference/{name}.py" for name in ("permutation", "refits", "statistics")),
-    *(f"suite/systems/league/{name}.py" for name in ("judges", "protocol")),
+    "suite/systems/league/judges.py",
     *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples")),
     *("suite/engine/seeds.py", "datasets/dataset.py", "suite/systems/noise/system.py"),
     *(f"suite/systems/ikdr/{name}.py" for name in ("folds", "scores", "monitor", "definition")),

@@ -77,10 +77,7 @@ def test_the_default_of_the_library_has_one_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "dimension_growth",
-            "a method, and these are solvers with it: dg, dg_converged, dg_greedy, dg_escaping, dg_10",
-        ),
+        ("dimension_growth", "a method, and these are solvers with it: dg, dg_converged, dg_greedy, dg_escaping, dg_1"),
         ("ism_safeguarded", "it is a method, and these are solvers with it: ism_converged"),
         ("DG", "unknown solver 'DG'. Did you mean 'dg'"),
         ("dg_convergd", "unknown solver 'dg_convergd'. Did you mean 'dg_converged'"),

@@ -105,13 +105,6 @@ def test_the_users_configuration_keeps_its_reports_apart(finished):
     assert finished.planned() == {}
 
 
-def test_a_finished_workflow_has_nothing_to_do(finished):
-    assert finished.planned() == {}
-    planned = finished.planned(limits={"time_s": 9, "memory_mib": 512})
-    assert planned["merge"] == 1
-    assert "run_batch" not in planned
-
-
 def test_a_dry_run_prints_a_page_and_no_whole_configuration(finished):
     done = finished.run("--dry-run", "--quiet", "rules", seed=1)
     lines = (done.stdout + done.stderr).splitlines()

@@ -1,5 +1,7 @@
 """What is said of learned projections: weights, angles, samples projected; from projections that are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,6 +52,10 @@ def kept(folder, projections, **more):
     np.savez(folder / "wine-ism_converged.npz", **arrays)
 
 
+def source_of(runs, findings, data, name, experiment):
+    return SimpleNamespace(runs=runs, stored=(findings, data), name=name, experiment=experiment, config={"seed": 0})
+
+
 def runs(folds, **columns):
     return pd.DataFrame([run("wine", "ism_converged", fold, **columns) for fold in folds])
 
@@ -93,7 +99,7 @@ def data(tmp_path):
 
 def test_loadings_have_means_and_ranges_heaviest_first(tmp_path, data):
     kept(tmp_path, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
-    chart = loadings(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT)
+    chart = loadings(source_of(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT))
     weights, angles = chart.panels
     (bars,) = weights.series
     cosines = np.cos(np.radians([0, 30, 60]))
@@ -117,7 +123,7 @@ def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data):
     n_folds = 6
     shares = np.random.default_rng(0).dirichlet(np.ones(13)) ** 0.5
     kept(tmp_path, dict.fromkeys(range(n_folds), shares[:, np.newaxis]))
-    chart = loadings(runs(range(n_folds)), tmp_path, data, "t4", EXPERIMENT)
+    chart = loadings(source_of(runs(range(n_folds)), tmp_path, data, "t4", EXPERIMENT))
     (weights,) = chart.panels[0].series
     for lower, middle, upper in zip(weights.lower, weights.y, weights.upper, strict=True):
         assert lower <= middle <= upper
@@ -126,9 +132,9 @@ def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data):
 
 def test_one_run_has_no_stability_and_no_projection_no_scatter(tmp_path, data):
     kept(tmp_path, {0: plane(0.0, 13)})
-    assert loadings(runs([0]), tmp_path, data, "e", EXPERIMENT) is None
+    assert loadings(source_of(runs([0]), tmp_path, data, "e", EXPERIMENT)) is None
     kept(tmp_path, {})
-    assert scatter(runs([0]), tmp_path, data, "e", EXPERIMENT, 0) is None
+    assert scatter(source_of(runs([0]), tmp_path, data, "e", EXPERIMENT)) is None
 
 
 def test_principal_coordinates_spread_most_with_a_fixed_sign():
@@ -146,7 +152,7 @@ def test_principal_coordinates_spread_most_with_a_fixed_sign():
 
 def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
     kept(tmp_path, {3: plane(0.0, 13), 4: plane(10.0, 13)})
-    chart = scatter(runs([3, 4]), tmp_path, data, "e", EXPERIMENT, 0)
+    chart = scatter(source_of(runs([3, 4]), tmp_path, data, "e", EXPERIMENT))
     (panel,) = chart.panels
     fold = make_fold(load_dataset("wine"), 3, 10, 0)
     count = {(series.key, series.label): len(series.x) for series in panel.series}
@@ -168,7 +174,7 @@ def test_alternative_clusters_have_colours_given_ones_symbols(tmp_path, data):
     kept(tmp_path, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
     experiment = EXPERIMENT | {"paradigm": "alternative", "split": "none"}
     del experiment["folds"]
-    (panel,) = scatter(runs([0], split="none"), tmp_path, data, "e", experiment, 0).panels
+    (panel,) = scatter(source_of(runs([0], split="none"), tmp_path, data, "e", experiment)).panels
     assert [(series.key, series.symbol, len(series.x), series.faint) for series in panel.series] == [
         ("cluster 1", Symbol.DOT, 45, False),
         ("cluster 1", Symbol.SQUARE, 44, False),
@@ -184,7 +190,7 @@ def test_of_many_samples_every_so_many_are_drawn(tmp_path):
     save_prepared(many, tmp_path / "wine.npz")
     kept(tmp_path, {0: plane(0.0, 13)})
     experiment = {key: value for key, value in EXPERIMENT.items() if key != "folds"} | {"split": "none"}
-    (panel,) = scatter(runs([0], split="none"), tmp_path, tmp_path, "e", experiment, 0).panels
+    (panel,) = scatter(source_of(runs([0], split="none"), tmp_path, tmp_path, "e", experiment)).panels
     assert sum(len(series.x) for series in panel.series) == 500
     # The eighth class has the first one's colour and another symbol.
     by_class = {series.key: series for series in panel.series}

@@ -1,5 +1,7 @@
 """Pictures of alternative clusters, from an image of four colours and from faces of two greys."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +9,10 @@ from PIL import Image
 
 from kdrbench.datasets import Dataset, save_prepared
 from kdrbench.datasets.load import picture_bytes
-from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Chart, from_png
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.systems.ikdr.segmentation import has_pictures, mean_faces, segmentation, segmented
+from kdrbench.suite.systems.ikdr.projections import mean_faces, segmentation, segmented
 from support.report_rows import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
@@ -85,6 +86,10 @@ def test_faces_of_a_cluster_are_averaged_upright():
     assert (from_png(second.picture) == round(90 * 255 / 135)).all()
 
 
+def source_of(runs, folder):
+    return SimpleNamespace(runs=runs, stored=(folder, folder), name="e", experiment=EXPERIMENT)
+
+
 @pytest.fixture
 def runs():
     return pd.DataFrame(
@@ -97,18 +102,18 @@ def runs():
 
 
 def test_each_set_has_a_row_that_says_how_the_clusters_agree(folder, runs):
-    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
+    chart = segmentation(source_of(runs, folder))
     assert [(row[0].heading, len(row)) for row in chart.rows] == [
         ("Flower: NMI to the given labelling 0.007", 3),
         ("Face: NMI to the given labelling 0.050, to the one sought 0.440", 2),
     ]
     assert (chart.name, chart.columns, Chart.from_json(chart.to_json())) == ("e_segmentation", 3, chart)
     # A failed run has no picture, and that is not an error.
-    assert segmentation(runs.assign(status="failed"), folder, folder, "e", EXPERIMENT) is None
+    assert segmentation(source_of(runs.assign(status="failed"), folder)) is None
 
 
 def test_paper_shows_the_pixels_as_they_are(folder, runs):
-    figure = draw(segmentation(runs, folder, folder, "e", EXPERIMENT))
+    figure = draw(segmentation(source_of(runs, folder)))
     shown = [axes.images[0] for axes in figure.axes if axes.images]
     assert [image.get_array().shape for image in shown] == [(2, 4, 3)] * 3 + [(30, 32)] * 2
     np.testing.assert_array_equal(shown[0].get_array(), PIXELS)
@@ -117,7 +122,6 @@ def test_paper_shows_the_pixels_as_they_are(folder, runs):
     assert [part.get_suptitle()[:6] for part in figure.subfigs] == ["Flower", "Face: "]
 
 
-def test_only_images_have_pictures():
-    assert [name for name, entry in load_registry().items() if has_pictures(entry)] == ["face", "flower", "flower-106"]
+def test_only_images_are_pictures():
     with pytest.raises(DataError, match="data set 'wine' is no image of which the colours are the samples"):
         picture_bytes("wine")

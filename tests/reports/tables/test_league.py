@@ -15,11 +15,9 @@ from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
 from kdrbench.suite.systems.league.scores import critical_difference
 from kdrbench.suite.systems.league.table_rows import League
-from kdrbench.suite.systems.league.tables import league_table
+from kdrbench.suite.systems.league.tables import standings
 from support.configs import whole_config
 from support.league_rows import made_up
-
-NAMES = ["league", "league_duels", "league_sets"]
 
 
 @functools.cache
@@ -32,7 +30,7 @@ def texts(table):
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
-    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), experiment())
+    table = standings("league", League(made_up(lda=("satellite", 2, 0))), "")
     by_name = {row[0]: row for row in texts(table)}
     # Ranks 1, 1, 3, 2 (LDA lost a cell), of sets 1 and 2.5.
     assert by_name["InterpretableKDR, Gaussian"][1] == "1.75"
@@ -57,11 +55,11 @@ def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     # Mean ranks 2, 2.5 and 1.5: the least distance of the best is 0.5.
     for difference, bold in ((0.4, ["1.50"] * 3), (0.5, [])):
         monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
-        table = league_table(NAMES[0], "league", made_up(), experiment())
+        table = standings("league", League(made_up()), "")
         assert [entry.text for row in table.rows for entry in row if entry.bold] == bold
     # One method alone is ahead of nothing.
     alone = made_up()[lambda runs: runs["method"] == "lda"]
-    table = league_table(NAMES[0], "league", alone, experiment())
+    table = standings("league", League(alone), "")
     assert not any(entry.bold for row in table.rows for entry in row)
 
 
@@ -74,7 +72,7 @@ def arrays_of_lda(rows, folder, kind):
 
 def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
     monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
-    by_name = {row[0]: row for row in texts(league_table(NAMES[0], "league", made_up(), experiment(), tmp_path))}
+    by_name = {row[0]: row for row in texts(standings("league", League(made_up(), tmp_path), ""))}
     # Angles of 10, 30 and 20 degrees.
     assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
 
@@ -85,7 +83,7 @@ def test_a_projection_that_is_none_is_named(tmp_path, monkeypatch, spoiled):
         league_rows, "read_arrays", lambda *asked: ((place, spoiled(line)) for place, line in arrays_of_lda(*asked))
     )
     with pytest.raises(DamagedError, match=r"run 0 of league/.*/lda has left a projection of shape"):
-        league_table("league", "league", made_up().assign(experiment="league"), experiment(), tmp_path)
+        standings("league", League(made_up().assign(experiment="league"), tmp_path), "")
 
 
 def test_angles_between_folds_are_those_of_scipy():

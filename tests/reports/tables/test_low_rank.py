@@ -1,12 +1,14 @@
 """The paper's text beside ours, and the figures, from made-up rows."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.low_rank.tables import low_rank_chart
+from kdrbench.suite.systems.low_rank.tables import chart_of as low_rank_chart
 
 SHARED = {"system": "low_rank", "published": {"paper": "lowrank2006"}, "title": "T."}
 METHODS = ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"]
@@ -91,7 +93,7 @@ def test_sweeps_that_were_used_up_are_a_bound(comparisons):
 
 def chart_of(name):
     runs = ROWS[ROWS["experiment"] == name]
-    return low_rank_chart(name, runs, CONFIG["experiments"][name], CONFIG["low_rank_methods"])
+    return low_rank_chart(SimpleNamespace(name=name, runs=runs, experiment=CONFIG["experiments"][name], config=CONFIG))
 
 
 def test_the_figure_has_a_panel_a_quantity_and_marks_stops():

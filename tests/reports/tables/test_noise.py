@@ -29,13 +29,16 @@ def rows(**changed):
     return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
 
 
+def table_of(runs):
+    (report,) = list(figures_of(config(), "noise").values())
+    return noise_table(Source(report, runs, config(), None))
+
+
 def test_draws_without_a_number_are_not_counted():
     few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
-    assert noise_table("noise", few, config()["experiments"]["noise"]).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
+    assert table_of(few).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
     failed = dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan)
-    assert [
-        entry.text for entry in noise_table("noise", rows(**failed), config()["experiments"]["noise"]).rows[0][2:]
-    ] == ["20", *"-----"]
+    assert [entry.text for entry in table_of(rows(**failed)).rows[0][2:]] == ["20", *"-----"]
     assert called_real(rows(**failed)[:20]) == "-"
 
 

@@ -18,11 +18,7 @@ FAULTS = [
     (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
     (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of completed, identity, random, surrogate"),
     (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'. Did you mean 'gaussian'"),
-    (
-        f"{TABLE}.solvers",
-        ["imm"],
-        f"{TABLE}.solvers: unknown solver 'imm'. Did you mean 'ism'\\? Allowed: gm, .*, sm, sm_10, and \\d+ more",
-    ),
+    (f"{TABLE}.solvers", ["imm"], f"{TABLE}.solvers: unknown solver 'imm'. Did you mean 'ism'\\? Allowed: gm, .*, sm,"),
     (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
     (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
     (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
@@ -32,37 +28,22 @@ FAULTS = [
     ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
     ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
     (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'. Did you mean 'svm'"),
-    (
-        f"{TABLE}.baselines",
-        ["svm", "spectral_clustering"],
-        f"{TABLE}.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is supervised, "
-        "where these fit: kernel_pca_svm, lda, lda_svm, nca_svm, pca_svm, svm",
-    ),
+    (f"{TABLE}.baselines", ["svm", "spectral_clustering"], "is supervised, where these fit: kernel_pca_svm, lda, "),
     ("baselines", KeyError, f"{TABLE}.baselines: unknown baseline 'svm'; allowed: "),
     ("baselines.svm.method", "svn", "config: baselines.svm: unknown baseline method 'svn'. Did you mean 'svm'"),
     ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
     ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
     ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
-    (
-        "solvers.mine_reference",
-        {"method": "ism"},
-        "config: solvers.mine_reference: names that end in _reference are those of a record beside one's own runs; "
-        "choose another, such as mine_own",
-    ),
+    ("solvers.mine_reference", {"method": "ism"}, "config: solvers.mine_reference: names that end in _reference are t"),
     ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
     ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
     ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
     ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
-    (
-        f"{TABLE}.evaluation",
-        {"scheduler": "host:8786"},
-        f"{TABLE}.evaluation.scheduler: scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786'",
-    ),
-    (
-        f"{TABLE}.paradigm_params",
-        {"target_kernel": "linear"},
-        "supervised experiments have no parameters but labels: integers, an error of published runs",
-    ),
+    (f"{TABLE}.evaluation", {"scheduler": "host:8786"}, f"{TABLE}.evaluation.scheduler: scheduler must be the address"),
+    (f"{TABLE}.paradigm_params", {"target_kernel": "linear"}, "supervised experiments have no parameters but labels:"),
+    (f"{TABLE}.folds", KeyError, f"the key 'folds' is missing in {TABLE}; split: folds needs it"),
+    (f"{TABLE}.components.wine", "eigengap", r"wine is 'eigengap', a rule .* which 'svm' .* has not; name a number"),
+    ("solvers.ism.starts", 3, "'ism' has 3 starts that are all the same, since its start is 'surrogate'; write start"),
     (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'. Did you mean 'folds'"),
 ]
 
@@ -119,10 +100,7 @@ FAULTS_WITHOUT_FOLDS = [
     ({"partitions": 2}, "e.partitions is set with split: none; only split: folds makes partitions"),
     (SUBSETS | {"stratified": True}, "e.stratified is set with split: subsets; only split: folds makes partitions"),
     ({"scaling": "own"}, "e.scaling is set with split: none; only split: folds makes partitions"),
-    (
-        {"kernels": ["gaussian_polynomial"]},
-        "e.kernels: the weights of 'gaussian_polynomial' are aligned with labels, which an unsupervised experiment",
-    ),
+    ({"kernels": ["gaussian_polynomial"]}, "e.kernels: the weights of 'gaussian_polynomial' are aligned with labels,"),
     (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'. Did you mean 'wine'"),
     (SUBSETS | {"rows": {"wine": 179}}, "e.rows.wine is 179; data set 'wine' has 178 samples, so it must be between"),
     (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
@@ -131,23 +109,11 @@ FAULTS_WITHOUT_FOLDS = [
     ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
     ({"paradigm": "semi_supervised", "shown": 0}, "e.shown is 0; it must be"),
     ({"paradigm": "semi_supervised", "shown": 500}, "e.shown is 500; the largest class of .* no label would"),
-    (
-        {"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]},
-        "'svm' is a baseline of classification; this experiment is semi_supervised, where these fit: label_spr",
-    ),
+    ({"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]}, "semi_supervised, where these fit: label_spr"),
     ({"paradigm": "alternative"}, "e.labellings names no given labelling for data set 'wine'"),
-    (
-        ALTERNATIVE | labelled(given="class"),
-        "e.labellings.wine.given: unknown labelling 'class'. Did you mean 'classes'. Allowed: classes, cl",
-    ),
-    (
-        ALTERNATIVE | labelled(given="classes", sought="clusters"),
-        "e.labellings.wine.sought: unknown labelling 'clusters'; allowed: classes",
-    ),
-    (
-        ALTERNATIVE | labelled(given="classes"),
-        "e.labellings.wine names no labelling that is sought; its n_clusters must be given",
-    ),
+    (ALTERNATIVE | labelled(given="class"), "e.labellings.wine.given: unknown labelling 'class'. Did you mean 'classe"),
+    (ALTERNATIVE | labelled(given="classes", sought="clusters"), "e.labellings.wine.sought: unknown labelling 'cluste"),
+    (ALTERNATIVE | labelled(given="classes"), "e.labellings.wine names no labelling that is sought; its n_clusters mu"),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
         "e.baselines: 'spectral_clustering' does not fit an experiment that is alternative: no baseline differs",
@@ -156,6 +122,7 @@ FAULTS_WITHOUT_FOLDS = [
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
         "clusters of training rows say nothing of test rows, so alternative experiments need",
     ),
+    ({"solvers": ["dg_10"]}, "'dg_10' has 10 starts, which is for supervised experiments; this one is unsupervised"),
     ({"paradigm_params": {"centered": True}}, "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen"),
     ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be None or a finite number > 0, got 0"),
     ({"baselines": ["svm"]}, "'svm' is a baseline of classification; this experiment is unsupervised, where these"),
@@ -169,11 +136,6 @@ def test_faults_of_experiments_without_folds(cases):
         with pytest.raises(ConfigError, match=message) as caught:
             checked(experiment_of(experiment))
         assert "\n" not in str(caught.value)
-
-
-def test_supervised_folds_are_required():
-    with pytest.raises(ConfigError, match=rf"the key 'folds' is missing in {TABLE}; split: folds needs it"):
-        checked(changed_config(f"{TABLE}.folds", KeyError))
 
 
 def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():

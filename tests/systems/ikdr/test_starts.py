@@ -1,17 +1,29 @@
-"""Solvers that are run from several random starts: the best counts, and all of them are on the clock."""
+"""Solvers that are run from several random starts, and the number of components by the largest gap of each run."""
 
 import numpy as np
 import pytest
 
 from kdrbench.datasets import load_dataset
-from kdrbench.errors import ConfigError
+from kdrbench.kernels import build_kernel
+from kdrbench.paradigms import build_task
 from kdrbench.solvers import IterationMonitor, Status, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
+from kdrbench.suite.systems.ikdr.definition import CellDefinition
+from kdrbench.suite.systems.ikdr.folds import whole
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
 from support.helpers import random_projection, small_problem
-from support.one_batch import IKDR, batch_of, context_of, files_in, grid_of, referee_in, run_batch
+from support.one_batch import (
+    IKDR,
+    arrays_in,
+    batch_of,
+    batches_on_all_rows,
+    context_of,
+    files_in,
+    referee_in,
+    run_batch,
+)
 
 LIMITS = Limits(time_s=60.0, memory_mib=512)
 DG = {"variant": "published", "start": "random"}
@@ -103,24 +115,29 @@ def test_the_monitor_keeps_the_best_result(tmp_path):
     assert monitor.costs == [pytest.approx(-problem.value(one)) for one in (middle, worst, best, middle)]
 
 
-def test_starts_that_would_all_be_the_same_are_refused():
-    with pytest.raises(
-        ConfigError, match=r"'it' has 3 starts that are all the same, since its start is 'surrogate'; wr"
-    ):
-        grid_of(solvers={"it": {"method": "ism", "starts": 3}})
-
-
-def test_several_starts_of_an_alternation_are_refused():
-    solvers = {"it": {"method": "ism", "start": "random", "starts": 3}}
-    with pytest.raises(
-        ConfigError, match="'it' has 3 starts, which is for supervised experiments; this one is unsuperv"
-    ):
-        grid_of(solvers=solvers, paradigm="unsupervised", split="none")
-
-
 def test_statuses_are_those_of_the_best_start(tmp_path):
     record, _ = record_of(
         "stiefel_cayley", files_in(tmp_path), start="random", starts=3, max_iterations=2, variant="published"
     )
     assert record.status == Status.MAX_ITERATIONS
     assert record.message.startswith("best of 3 starts: stationarity was ")
+
+
+def gap_of(cell, features, labels, scale_q):
+    """Return the place of the largest gap of Phi_0's positive eigenvalues, computed here from nothing but Phi_0."""
+    task = build_task(cell.paradigm, cell.parameters, features, labels)
+    kernel = build_kernel(cell.kernel, features, scale_q)
+    values = np.sort(np.linalg.eigvalsh(task.first_problem(kernel).initial_surrogate()))[::-1]
+    positive = [q for q in range(1, len(values)) if values[q - 1] > 1e-9 * values[0]]
+    return max(positive, key=lambda q: values[q - 1] - values[q])
+
+
+@pytest.mark.parametrize(("paradigm", "kernel"), [("supervised", "gaussian"), ("unsupervised", "polynomial")])
+def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
+    batch, dataset = batches_on_all_rows(paradigm, "wine", "eigengap", kernels=[kernel])["it"], load_dataset("wine")
+    fold = whole(dataset)
+    known = fold.train_labels if paradigm == "supervised" else None
+    expected = gap_of(CellDefinition.of(batch), fold.train_features, known, scale_q=3)
+    (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
+    assert (record.status, record.n_components) == ("converged", expected)
+    assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 
 from kdrbench.errors import InputError
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
-from kdrbench.suite.systems.league.protocol import fewer_rows, fold_of, learn, tune
+from kdrbench.suite.systems.league.fold_run import fewer_rows, fold_of, learn, tune
 
 X, Y = load_wine(return_X_y=True)
 

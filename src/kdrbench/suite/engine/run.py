@@ -170,6 +170,13 @@ def read_results(files: RunFiles) -> Results:
     return results
 
 
+def failed(error: Exception, key: Key = (), **columns: Any) -> RunResult:
+    """Return the row of a method that raised; raise what is no fault of its own, a missing package or memory."""
+    if isinstance(error, ImportError | MemoryError):
+        raise error
+    return RunResult(Status.FAILED, error_text(error), columns=columns, key=key)
+
+
 def failed_to_score(results: Mapping[Key, RunResult], error: Exception) -> Results:
     """Return the results of a run whose files the bench could read, but not evaluate."""
     why = f"what the run left cannot be evaluated: {error_text(error)}"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from kdrbench.datasets.own import check_own, registry_of
@@ -15,6 +13,7 @@ from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.system import Config, System
 from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, system_of, table_of
+from kdrbench.suite.systems.schemas import check_names, read_schema
 
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset(
@@ -55,9 +54,7 @@ def checked(config: Config) -> Config:
         raise ConfigError(
             f"config: experiments.{reserved[0]}: a report or a rule of the workflow has this name; choose another"
         )
-    for name in config["run"]:
-        if name not in config["experiments"]:
-            raise ConfigError(f"config: run: {unknown_name('experiment', name, sorted(config['experiments']))}")
+    check_names("run", "experiment", config["run"], config["experiments"])
     for name, definition in config.get("datasets", {}).items():
         try:
             check_own(name, definition)
@@ -79,15 +76,11 @@ def _check_systems(config: Config) -> None:
         system.check_sections(config)
     registry = registry_of(config)
     for name, system in systems.items():
-        for dataset in config["experiments"][name]["datasets"]:
-            if dataset not in registry:
-                message = unknown_name("data set", dataset, sorted(registry))
-                raise ConfigError(f"config: experiments.{name}.datasets: {message}")
+        check_names(f"experiments.{name}.datasets", "data set", config["experiments"][name]["datasets"], registry)
         system.check(name, config)
 
 
 def _check_keys(config: Config, systems: Iterable[System], experiments: Config, *, complete: bool = True) -> None:
-    """Check keys and values of all sections, of the experiments by the schema of each."""
     sections = {section: schema for system in systems for section, schema in system.sections.items()}
     allowed = {**general_schema()["properties"], **sections}
     schema = {"type": "object", "additionalProperties": False, "properties": allowed}
@@ -139,12 +132,9 @@ def _check_values(value: object, place: str) -> None:
         raise ConfigError(f"config: {where} is {shown(value)}, which YAML reads as a {type(value).__name__}; quote it")
 
 
-@cache
 def general_schema() -> dict[str, Any]:
     """Return the JSON schema of what all systems share."""
-    text = files("kdrbench.suite.experiments").joinpath("config.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return read_schema("kdrbench.suite.experiments", "config.schema.json")
 
 
 def experiment_schema(system: System) -> dict[str, Any]:
@@ -195,13 +185,6 @@ def _missing(faults: Iterable[Any]) -> str:
     return f"config: {'; '.join(said)}"
 
 
-def _one_of(alternatives: list[Config]) -> str:
-    """Return in words what the schema allows: a word or a number."""
-    words = [repr(one["const"]) for one in alternatives if "const" in one]
-    least = [f"an integer of at least {one['minimum']}" for one in alternatives if "minimum" in one]
-    return " or ".join(words + least)
-
-
 def _place(error: Any) -> str:
     return ".".join(str(part) for part in error.absolute_path)
 
@@ -222,6 +205,9 @@ def _in_words(error: Any) -> str:
         return f"config: {unknown_name(f'key{where}:', shown(extra), allowed)}"
     if rule == "minProperties":
         return f"config: {place} must hold at least {counted(wanted, 'entry', 'entries')}"
+    if rule == "anyOf":
+        words = [repr(one["const"]) for one in wanted if "const" in one]
+        wanted = " or ".join(words + [f"an integer of at least {one['minimum']}" for one in wanted if "minimum" in one])
     allowed_words = {
         "type": f"of type {wanted}",
         "enum": f"one of {', '.join(map(str, wanted))}" if rule == "enum" else "",
@@ -229,7 +215,7 @@ def _in_words(error: Any) -> str:
         "exclusiveMinimum": f"greater than {wanted}",
         "maximum": f"a finite number of at most {wanted:.4g}" if rule == "maximum" else "",
         "minItems": f"a list of at least {counted(wanted, 'name')}",
-        "anyOf": _one_of(wanted) if rule == "anyOf" else "",
+        "anyOf": wanted,
         "maxLength": f"at most {wanted} characters long",
         "uniqueItems": "a list without repetitions",
         "pattern": "a name of letters, digits, '-' and '_'",

@@ -94,7 +94,6 @@ def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
 def _fill(
     workspace: Workspace[AnyRecord], batch: Batch, records: Sequence[AnyRecord], traces: _Traces, arrays: _Arrays
 ) -> None:
-    """Write what the runs of a batch have left, and its rows; those that are out of date are made again as ever."""
     workspace.prepare_for(batch)
     by_run: dict[int, list[AnyRecord]] = defaultdict(list)
     for record in records:

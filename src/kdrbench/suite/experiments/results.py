@@ -175,10 +175,7 @@ def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Ite
 def _check_place(
     table: Path, record: Record, system: str, experiments: Mapping[str, Config], defined: Mapping[str, Config]
 ) -> None:
-    """Refuse a row that the configuration does not ask for: reports would look for its names there.
-
-    What is charted is ``defined``, and need not be run.
-    """
+    """Refuse a row that the configuration does not ask for; what is charted is ``defined``, and need not be run."""
     experiment = experiments.get(record.experiment)
     if experiment is None or system_name(experiment) != system or record.dataset not in experiment["datasets"]:
         fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"

@@ -1,9 +1,14 @@
-"""Parts of the JSON schemas of experiments that several systems share."""
+"""Parts of the JSON schemas of experiments, and of their checks, that several systems share."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.system import Config
 
 NAME: Config = {"$ref": "#/$defs/name"}
@@ -31,3 +36,17 @@ def list_of(items: Config, description: str) -> Config:
 def by_dataset(values: Config, description: str) -> Config:
     """Return the schema of values by data set, with one for those that are not named."""
     return {"type": "object", "required": [DEFAULT], "additionalProperties": values, "description": description}
+
+
+@cache
+def read_schema(package: str, name: str) -> dict[str, Any]:
+    """Return the JSON schema in a file of a package."""
+    schema: dict[str, Any] = json.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return schema
+
+
+def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:
+    """Raise ``ConfigError`` for the first of the names at a place of the configuration that is not ``allowed``."""
+    for name in names:
+        if name not in allowed:
+            raise ConfigError(f"config: {place}: {unknown_name(kind, name, sorted(allowed))}")

@@ -34,7 +34,7 @@ from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, abbreviations_in
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
-from kdrbench.suite.systems.ikdr.reports import PROFILE
+from kdrbench.suite.systems.ikdr.system import PROFILE
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "power", "evidence", "note", "holds", "threshold")

@@ -123,10 +123,7 @@ def _beside_best(best: End, ends: list[End]) -> dict[str, Any]:
 
 
 def _ranked(ends: list[End], qualities: list[float | None]) -> dict[str, Any]:
-    """Return the range of the qualities of ends, and their rank correlation with the costs where both differ.
-
-    Costs are compared of ends that have the objective of most: clusterings without degrees have another.
-    """
+    """Return the range of the qualities of ends with the objective of most, and their rank correlation with costs."""
     with_degrees = _most_use_degrees(ends)
     pairs = [
         (end.cost, one)
@@ -254,7 +251,6 @@ def described(batch: Batch, dataset: Dataset, number: int) -> dict[str, Any]:
 
 
 def _cells(batch: Batch, dataset: Dataset, problem_run: int) -> Iterator[tuple[str, CellDefinition, Fold]]:
-    """Yield each solver's name and cell, with the samples, which are the same for all."""
     fold = None
     for name, definition in batch.definition["solvers"].items():
         cell = CellDefinition.of(replace(batch, definition=definition))
@@ -263,7 +259,6 @@ def _cells(batch: Batch, dataset: Dataset, problem_run: int) -> Iterator[tuple[s
 
 
 def _starts(n_starts: int, n_components: int, key: tuple[Any, ...]) -> Iterator[MakeStart]:
-    """Yield what makes the papers' start, then random ones: the same for each solver."""
     rng = rng_of(*key)
     for name in ("surrogate", *["random"] * n_starts):
         yield partial(make_start, name, n_components=n_components, rng=rng)

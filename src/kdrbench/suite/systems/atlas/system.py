@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
@@ -25,7 +25,7 @@ from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.suite.systems.ikdr.system import components_of, plugins_of, shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
-from kdrbench.suite.systems.schemas import NAMES, described, integer
+from kdrbench.suite.systems.schemas import NAMES, check_names, described, integer
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
@@ -111,10 +111,8 @@ class AtlasSystem(System):
         place, experiment = f"experiments.{name}", config["experiments"][name]
         experiments = config["experiments"]
         known = [one for one, definition in experiments.items() if definition["system"] == DEFAULT]
+        check_names(f"{place}.cells_of", f"experiment of {DEFAULT}", experiment["cells_of"], known)
         for charted in experiment["cells_of"]:
-            if charted not in known:
-                wrong = unknown_name(f"experiment of {DEFAULT}", charted, known)
-                raise ConfigError(f"config: {place}.cells_of: {wrong}")
             # What fits the charted experiment's own solvers must fit these as well.
             check_experiment(place, {**experiments[charted], "solvers": experiment["solvers"]}, config)
         for solver in experiment["solvers"]:

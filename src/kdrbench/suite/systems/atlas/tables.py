@@ -360,7 +360,6 @@ def _by_cell(cells: list[AtlasCell], solvers: list[str], column: str, title: str
 
 
 def _worth(cells: list[AtlasCell], n_solvers: int, axis: Axis) -> Panel:
-    """Return the optima of each data set, in colours that no solver has."""
     points: dict[str, list[tuple[float, float, str]]] = {}
     for cell in cells:
         for chart in (chart for chart in cell.charted if chart.draw == 0):

@@ -82,7 +82,6 @@ class BaselineRun:
         return len(self.fold.scored_labels if self._classifies else self.fold.train_labels)
 
     def _work(self) -> Callable[[], Any]:
-        """Return what is timed, with a generator of its own."""
         baseline = self.baseline
         features, q, rng = self.fold.train_features, self.n_components, self.rng()
         if self._classifies:

@@ -183,11 +183,7 @@ def make_clustering_run(
 
 
 def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
-    """Return what the paradigm is given: the labelling to differ from, or scores of the shown labels, or nothing.
-
-    The scores are a column for each class, 1 for its members and 0 for others, NaN where the label is hidden. Of given
-    labellings ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
-    """
+    """Return the labelling to differ from, scores of the shown labels (n x classes, NaN where hidden), or nothing."""
     if cell.paradigm == SEMI_SUPERVISED:
         partial = fold.partial_labels[:, None]
         return np.where(partial < 0, np.nan, partial == np.unique(partial[partial >= 0]))

@@ -11,7 +11,7 @@ import numpy as np
 from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
+from kdrbench.errors import ConfigError, DataError, InputError
 from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
@@ -29,6 +29,7 @@ from kdrbench.suite.systems.ikdr.definition import (
     UNSUPERVISED,
 )
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Sampling, Scaling, Split
+from kdrbench.suite.systems.schemas import check_names
 
 # Suffix of the methods of a reference that is shown beside one's own runs.
 REFERENCE = "_reference"
@@ -119,7 +120,6 @@ def labellings_of(experiment: Config, dataset: str) -> dict[str, str]:
 
 
 def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
-    """Return the labellings that a data set has, its classes first, with the sizes of their classes."""
     return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
@@ -160,9 +160,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         ("components", "data set", registry),
         ("rows", "data set", registry),
     ):
-        for name in experiment.get(key, []):
-            if name not in allowed:
-                raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+        check_names(f"{place}.{key}", kind, experiment.get(key, ()), allowed)
     for name in experiment["solvers"]:
         if name not in (solvers := config.get("solvers", {})):
             raise ConfigError(f"config: {place}.solvers: {unknown_solver(name, solvers)}")
@@ -209,7 +207,6 @@ def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_starts(place: str, experiment: Config, config: Config) -> None:
-    """Check that solvers of several starts draw them, and solve one problem: not one a round."""
     for name in experiment["solvers"]:
         definition = config["solvers"][name]
         if "starts" not in definition:
@@ -250,9 +247,9 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
     if asked is None:
         raise ConfigError(f"config: {place}.labellings names no given labelling for data set {entry.name!r}")
     for key, allowed in (("given", [*known, CLUSTERS]), ("sought", list(known))):
-        if key in asked and asked[key] not in allowed:
-            wrong = unknown_name("labelling", asked[key], sorted(allowed))
-            raise ConfigError(f"config: {place}.labellings.{entry.name}.{key}: {wrong}")
+        check_names(
+            f"{place}.labellings.{entry.name}.{key}", "labelling", [asked[key]] if key in asked else (), allowed
+        )
     if "sought" not in asked and "n_clusters" not in asked:
         raise ConfigError(
             f"config: {place}.labellings.{entry.name} names no labelling that is sought; its n_clusters must be given"
@@ -260,7 +257,6 @@ def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> No
 
 
 def _check_shown(place: str, experiment: Config) -> None:
-    """Check that the labels to be shown are counted where some are hidden, and nowhere else."""
     if (experiment["paradigm"] == SEMI_SUPERVISED) != ("shown" in experiment):
         raise ConfigError(
             f"config: {place}.shown: a semi-supervised experiment says how many labels of each class are shown, a "

@@ -92,7 +92,6 @@ def _is_control(solver: str, config: Config) -> bool:
 
 
 def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[float, float, int] | None:
-    """Return both means and the number of folds if ours are worse."""
     pairs = [(getattr(ours[fold], what), getattr(theirs[fold], what)) for fold in ours if fold in theirs]
     # What is unknown is None in a record, and NaN in a table.
     known = np.array(pairs, dtype=float).reshape(-1, 2)

@@ -99,9 +99,8 @@ def cost_against_time(
 ) -> Chart:
     """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
 
-    ``best`` is the lowest cost that any solver saw in the run or that is ``known``. Seconds are those of the first,
-    traced solve. ``name`` is the experiment's, ``defined`` the solvers that the configuration defines, from which those
-    of the user's own have their styles.
+    ``best`` is the lowest cost that any solver saw in the run or that is ``known``; ``defined`` are the solvers of the
+    configuration, from which those of the user's own have their styles.
     """
     styles, panels = styles_of([*defined, *experiment["solvers"]]), []
     above_best = Axis("cost above best, relative", Scale.LOG)
@@ -194,10 +193,7 @@ def curve_of(points: list[dict[str, Any]], abscissa: Abscissa) -> np.ndarray:
 
 
 def _quartiles(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and the quartiles (3 x places) over runs of the step functions, where half of them have begun.
-
-    A run that has not begun counts with its first value: without it the median would rise whenever a late one joins.
-    """
+    """Return places and the quartiles (3 x places) over runs; a run that has not begun counts with its first value."""
     places = _thin(np.unique(np.concatenate([curve[:, 0] for curve in curves]))[:, None], _POINTS_OF_A_MEDIAN)[:, 0]
     at = np.array([np.searchsorted(curve[:, 0], places, side="right") - 1 for curve in curves])
     values = np.array([curve[np.maximum(begun, 0), 1] for curve, begun in zip(curves, at, strict=True)])
@@ -244,8 +240,7 @@ def performance_profile(
     """Return the profiles of time and of oracle calls, at either accuracy.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
-    ``defined`` are those that the configuration defines, from which those of the user's own have their styles. Methods
-    of a reference are not among the times: those of another machine are not ranked with one's own, here as elsewhere.
+    Methods of a reference are not among the times, which are those of another machine.
     """
     # A method of a reference has neither times nor points.
     unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
@@ -287,7 +282,6 @@ def profile(needed: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def _compared(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of the solvers that are compared, on the problems on which all of them ran."""
     best = runs.iloc[:0]
     for _, group in runs.groupby("experiment", sort=False):
         chosen = runs[runs["method"].isin(group["method"].unique())]
@@ -298,10 +292,7 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> dict[float, pd.DataFrame]:
-    """Return what each solver (column) needed for each problem (row), by accuracy; infinite where it did not solve it.
-
-    Problems in whose traces nothing of the kind is counted are left out.
-    """
+    """Return what each solver (column) needed for each problem (row); infinite where it did not solve it."""
     from kdrbench.suite.findings.nearness import until
 
     curves: dict[tuple[str, str, str, int], dict[str, np.ndarray]] = {}

@@ -109,8 +109,9 @@ class Sampling:
     """How the runs of a cell get their samples.
 
     With the split ``folds``, run ``number`` is fold ``number % n_folds`` of partition ``number // n_folds``; each
-    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows. With ``none`` all
-    rows are in each run: one, or a draw of the labels that are shown.
+    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows without replacement,
+    which depends on the data set's name, its number and the seed alone. With ``none`` all rows are in each run: one, or
+    a draw of the labels that are shown.
     """
 
     split: Split
@@ -125,9 +126,10 @@ class Sampling:
         if self.split is Split.FOLDS:
             drawn = {"stratified": self.stratified, "scaling": self.scaling}
             return make_fold(dataset, number, self.n_folds, seed, **drawn)  # type: ignore[arg-type]
-        if self.n_rows is not None:
-            return make_subset(dataset, number, self.n_rows, seed)
-        return whole(dataset)
+        if self.n_rows is None:
+            return whole(dataset)
+        rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[: self.n_rows]
+        return _parted(dataset, np.sort(rows), np.arange(0))
 
 
 def make_fold(
@@ -187,15 +189,6 @@ def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> It
 def whole(dataset: Dataset) -> Fold:
     """Return all rows, in their order, without a test part."""
     return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
-
-
-def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
-    """Return ``n_rows`` rows drawn without replacement, without a test part.
-
-    The draw depends on the data set's name, its ``number`` and the seed alone.
-    """
-    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[:n_rows]
-    return _parted(dataset, np.sort(rows), np.arange(0))
 
 
 def _parted(dataset: Dataset, train: _Rows, test: _Rows, scaling: Scaling = Scaling.TRAINING) -> Fold:

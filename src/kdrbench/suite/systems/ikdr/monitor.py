@@ -180,7 +180,6 @@ class ProjectionMonitor(TimedMonitor):
         return self._best is last
 
     def _better(self, seen: _Seen) -> _Seen:
-        """Return the best result of earlier starts unless this is better."""
         return seen if self._best is None or seen.cost < self._best.cost else self._best
 
     def accept(self, projection: FloatArray) -> None:

@@ -224,10 +224,7 @@ class Pairs:
         return results
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
-        """Return what pairs of these rows with weights a_ij add: 2 a_ij x_i y_j', or 4 a_ij x_i (y_i - y_j)'.
-
-        ``sums`` are those of a_ij y_j over j, and of a_ij in the last column.
-        """
+        """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
         left = self.features[rows].T
         if member.of_products:
             return np.asarray(2.0 * left @ sums[:, :-1])
@@ -299,7 +296,6 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
 
 
 def _complement(pairs: Pairs, projection: Array) -> Array:
-    """Return orthonormal directions of the rows of X that are orthogonal to W, d x m."""
     _, sizes, directions = np.linalg.svd(pairs.features, full_matrices=False)
     kept = directions[sizes > sizes[0] * max(pairs.features.shape) * _EPS].T
     if np.linalg.norm(projection - kept @ (kept.T @ projection)) > np.sqrt(_EPS):

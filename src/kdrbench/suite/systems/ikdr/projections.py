@@ -1,11 +1,13 @@
-"""The figures of learned projections: weights of features and their stability over folds, and projected samples.
+"""The figures of what was learned: weights of features, their stability over folds, projected samples, and segments.
 
 W and WQ, Q orthogonal, are the same solution: only the space they span is learned. So features are weighed by
-sqrt(diag(WW')), and projections compared by the principal angles between their spans.
+sqrt(diag(WW')), and projections compared by the principal angles between their spans. Segments are Figure 1a of
+NeurIPS 2019: what alternative clustering makes of the colours of an image, and of faces.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.datasets import load_prepared
-from kdrbench.errors import counted
+from kdrbench.datasets import Dataset, load_prepared
+from kdrbench.datasets.load import is_picture
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import DataError, counted
 from kdrbench.inference.refits import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
@@ -25,12 +29,14 @@ from kdrbench.suite.reports.figures.chart import (
     Line,
     Mark,
     Panel,
+    Pixels,
     Scale,
     Series,
     Symbol,
+    to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import ALTERNATIVE, Config, Split, read_findings, split_of
+from kdrbench.suite.reports.records import ALTERNATIVE, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of
 from kdrbench.suite.systems.ikdr.folds import Fold
@@ -51,17 +57,12 @@ _LOADINGS_CAPTION = (
 )
 
 
-def loadings_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return loadings(source.runs, *source.stored, source.name, source.experiment)
-
-
-def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
+def loadings(source: Source) -> Chart | None:
     """Return two panels a data set: feature weights and angles between folds, a series a kernel.
 
-    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no cell
-    has two runs to compare.
+    ``None`` where no cell has two runs to compare.
     """
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
     solver = shown_solver(experiment)
     colours, panels = kernel_colours(experiment["kernels"]), []
     for dataset in experiment["datasets"]:
@@ -78,13 +79,14 @@ def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experime
         return None
     caption = _LOADINGS_CAPTION.format(solver=method_label(solver))
     title = f"What the learned projections say: {experiment['title']}"
-    return Chart(f"{name}_loadings", title, caption, panels, 2)
+    return Chart(f"{source.name}_loadings", title, caption, panels, 2)
 
 
 def _weights(
     dataset: str, projections: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
 ) -> Panel:
-    weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in projections.items()}
+    # sqrt(diag(WW')), the cosine between each feature's axis and the learned space.
+    weights = {kernel: np.linalg.norm(several, axis=2) for kernel, several in projections.items()}
     heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
     shown = heaviest[:_MOST_FEATURES]
     series = [
@@ -132,11 +134,6 @@ def _places(count: int) -> list[str]:
     return [str(place + 1) for place in range(count)]
 
 
-def feature_weights(projection: FloatArray) -> FloatArray:
-    """Return sqrt(diag(WW')): the cosine between each feature's axis and the learned space, from 0 to 1."""
-    return np.asarray(np.linalg.norm(projection, axis=1))
-
-
 def angles_between(projections: list[FloatArray]) -> FloatArray:
     """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
     q = min(projection.shape[1] for projection in projections)
@@ -163,17 +160,9 @@ _CLASSES = "Colours, and symbols where there are more classes than colours, are 
 _CLUSTERS = "Colours are the clusters that were found, symbols the labelling that they were to differ from."
 
 
-def scatter_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return scatter(source.runs, *source.stored, source.name, source.experiment, source.config["seed"])
-
-
-def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config, seed: int) -> Chart | None:
-    """Return a panel a data set and kernel.
-
-    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no run
-    left a projection to two components or more.
-    """
+def scatter(source: Source) -> Chart | None:
+    """Return a panel a data set and kernel; ``None`` where no run left a projection to two components or more."""
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
     solver, panels = shown_solver(experiment), []
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
@@ -184,7 +173,7 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
             number, projection = min(findings_of["projection"].items())
             if projection.shape[1] > 1:
                 samples = load_prepared(data / f"{dataset}.npz")
-                fold = sampling_of(experiment, dataset).fold(samples, number, seed)
+                fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
                 classes, kind = _classes(fold), "class"
                 if experiment["paradigm"] == ALTERNATIVE:
                     classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
@@ -198,7 +187,7 @@ def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experimen
         colours=_CLUSTERS if experiment["paradigm"] == ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
-    return Chart(f"{name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
+    return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
 
 
 def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -242,3 +231,84 @@ def _scatter_panel(
                 series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=group))
     axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]
     return Panel(title, axes[0], axes[1], series)
+
+
+_FACES = "cmu_faces"
+# Rows and columns of the faces, quarter size.
+_FACE_SHAPE = (30, 32)
+_SEGMENTS_CAPTION = (
+    "What alternative clustering by {solver} makes of an image, whose colours are the samples: the image, and its "
+    "pixels in the mean colours of the clusters that are given and of those found to differ from them; and of faces, "
+    "given the persons: the mean image of each cluster found, with the number n of its faces, all brightened alike. "
+    "NMI to the given labelling is to be low; to the one sought, which the method does not see, high."
+)
+
+
+def segmentation(source: Source) -> Chart | None:
+    """Return a row of pictures for each data set of the experiment that has some, from its first solver and kernel.
+
+    ``None`` where no run left clusters to show.
+    """
+    runs, (findings, data), experiment = source.runs, source.stored, source.experiment
+    registry, kernel, solver = load_registry(), experiment["kernels"][0], experiment["solvers"][0]
+    panels: list[Panel] = []
+    for dataset in experiment["datasets"]:
+        cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
+        labels, given = (read_findings(cell, findings, kind).get(0) for kind in ("labels", "given"))
+        has_image = is_picture(registry[dataset])
+        if not (has_image or registry[dataset].parser == _FACES) or labels is None or given is None:
+            continue
+        prepared = load_prepared(data / f"{dataset}.npz")
+        row = segmented(data / f"{dataset}.png", prepared, given, labels) if has_image else mean_faces(prepared, labels)
+        record = cell.iloc[0]
+        heading = f"{dataset_label(dataset)}: NMI to the given labelling {record['nmi_given']:.3f}"
+        if not pd.isna(record["quality"]):
+            heading += f", to the one sought {record['quality']:.3f}"
+        panels += [replace(row[0], heading=heading), *row[1:]]
+    if not panels:
+        return None
+    columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
+    caption = _SEGMENTS_CAPTION.format(solver=method_label(solver))
+    title = f"Segments and mean faces: {experiment['title']}"
+    return Chart(f"{source.name}_segmentation", title, caption, panels, columns)
+
+
+def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], clusters: NDArray[np.int64]) -> list[Panel]:
+    """Return the image, and each pixel in the mean colour of its cluster, given and found."""
+    from PIL import Image as Images
+
+    with Images.open(path, formats=["PNG"]) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    # Samples are the distinct colours in lexicographic order, which is that of unique.
+    colours, sample = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
+    if not np.array_equal(colours, dataset.features):
+        raise DataError(f"{path} does not have the colours of data set {dataset.name!r}; delete it and run again")
+    panels = [_picture("image", pixels)]
+    for title, labels in (("given: clustered first", given), ("alternative", clusters)):
+        flat = pixels.reshape(-1, 3)
+        painted = np.zeros_like(flat)
+        of_pixels = labels[sample.ravel()]
+        for cluster in np.unique(labels):
+            segment = of_pixels == cluster
+            # Of pixels, not of distinct colours: a segment has the colour that it has on the whole.
+            painted[segment] = flat[segment].mean(axis=0).round().astype(np.uint8)
+        panels.append(_picture(title, painted.reshape(pixels.shape)))
+    return panels
+
+
+def mean_faces(dataset: Dataset, clusters: NDArray[np.int64]) -> list[Panel]:
+    """Return the mean image of each cluster, all brightened by the factor that makes their brightest pixel white."""
+    faces_of = {cluster: dataset.features[clusters == cluster] for cluster in np.unique(clusters)}
+    means = {cluster: faces.mean(axis=0) for cluster, faces in faces_of.items()}
+    factor = 255 / max(1.0, *(mean.max() for mean in means.values()))
+    return [
+        _picture(
+            f"alternative {cluster + 1}, n = {len(faces_of[cluster])}",
+            (factor * mean).round().astype(np.uint8).reshape(_FACE_SHAPE),
+        )
+        for cluster, mean in means.items()
+    ]
+
+
+def _picture(title: str, pixels: Pixels) -> Panel:
+    return Panel(title, Axis("column"), Axis("row"), picture=to_png(pixels))

@@ -213,10 +213,7 @@ def recompute_atlas(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most:
 def _of_optimum(
     definition: Mapping[str, Any], samples: RunSamples, data: Dataset, projection: Array, cost: float, quality: float
 ) -> dict[str, Number]:
-    """Return the numbers of an optimum with this cost and quality: stationary, and without negative curvature.
-
-    Of a clustering it is that form, with degrees or without, whose cost is nearer.
-    """
+    """Return the numbers of an optimum; of a clustering in the form, with degrees or without, whose cost is nearer."""
     forms = [
         RunToVerify(definition, samples, data, {"projection": projection}, uses_degrees).numbers()
         for uses_degrees in ([True] if definition["paradigm"] == "supervised" else [True, False])
@@ -337,7 +334,6 @@ class RunToVerify:
         return self._within({"cost": cost, "stationarity": stationarity(projection, gradient)})
 
     def _known(self, mu: float) -> list[tuple[float, Array, bool]]:
-        """Return the term of a labelling to differ from, or of classes that are shown."""
         paradigm = self.definition["paradigm"]
         if paradigm == "alternative":
             return [(-mu, one_hot(self._given()), True)]
@@ -348,7 +344,6 @@ class RunToVerify:
         return [(mu, np.where(shown[:, None], scores - scores[shown].mean(axis=0), 0.0), False)]
 
     def _of_clusters(self) -> dict[str, Number]:
-        """Return what the labels of a clustering say, without its projection."""
         paradigm, found = self.definition["paradigm"], dict[str, Number]()
         if paradigm == "supervised" or (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
@@ -369,7 +364,6 @@ class RunToVerify:
         return given
 
     def _left(self, kind: str, n_samples: int) -> NDArray[Any] | None:
-        """Return the codes that the run has left for each sample, if any."""
         codes = self.arrays.get(kind)
         if codes is not None and (codes.shape != (n_samples,) or codes.dtype.kind not in "iu"):
             raise InputError(f"the {kind} are {codes.dtype} {codes.shape} for {n_samples} samples")

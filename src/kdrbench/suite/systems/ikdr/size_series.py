@@ -23,7 +23,7 @@ from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
-from kdrbench.suite.systems.ikdr.reports import FIGURE_1B
+from kdrbench.suite.systems.ikdr.system import FIGURE_1B
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
@@ -293,7 +293,6 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
 
 
 def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
-    """Return the law, the runs that ended and those that were stopped; one entry of the legend."""
     common: dict[str, Any] = {"colour": style.colour, "group": label}
     parts = []
     if one.law is not None:

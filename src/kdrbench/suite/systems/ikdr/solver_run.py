@@ -148,7 +148,6 @@ class SolverRun(ProjectionRun):
         return Ended(result.projection, result.status, result.message)
 
     def _solved(self, problem: Problem, monitor: TimedMonitor) -> Iterator[SolverResult]:
-        """Yield the result from each start, until time is up; they count calls and iterations on."""
         make = self.starts()
         for _ in range(self.n_starts):
             result = solve(self.solver, problem, partial(make, problem), monitor)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, ClassVar
 
 from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.datasets import Dataset
+from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.own import registry_of
-from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
 from kdrbench.solvers.registry import METHODS, build_solver, method_of
@@ -21,30 +20,74 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
-from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
+from kdrbench.suite.engine.system import (
+    DATA,
+    FINDINGS,
+    OPTIMA,
+    PICTURES,
+    TRACES,
+    Cell,
+    Config,
+    Report,
+    RunContext,
+    System,
+)
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.config import (
     check_experiment,
     check_sections,
+    is_redrawn,
+    is_scaling,
     labellings_of,
     parameters_of,
+    runs_of,
     sampling_of,
+    split_of,
 )
-from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
-from kdrbench.suite.systems.ikdr.reports import reports_of_experiment, reports_of_several
+from kdrbench.suite.systems.ikdr.definition import (
+    ALTERNATIVE,
+    NO_KERNEL,
+    SUPERVISED,
+    CellDefinition,
+    Kind,
+    estimated_seconds,
+)
+from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
+from kdrbench.suite.systems.registry import DEFAULT, system_name
+from kdrbench.suite.systems.schemas import read_schema
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
+PROFILE, FIGURE_1B = "performance_profile", "figure1b"
+_HERE = "kdrbench.suite.systems.ikdr"
+_FIGURE_1B_TARGET = ("neurips2019_figure1b",)
+_TABLE = partial(
+    Report, kind="ikdr", shows="time, cost and quality", maker=f"{_HERE}.tables:page", needs=(TRACES, OPTIMA)
+)
+_TESTS = partial(Report, kind="paired_tests", shows="paired tests", maker=f"{_HERE}.paired_tests:page")
+_COMPLEXITY = partial(Report, kind="complexity", shows="measured exponents", maker=f"{_HERE}.size_series:page")
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    text = files("kdrbench.suite.systems.ikdr").joinpath("schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, ...] = ()) -> partial[Report]:
+    maker = f"{_HERE}.{maker}"
+    return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=True, targets=targets)
+
+
+_FIGURES = (
+    _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
+    _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "projections:segmentation", FINDINGS, DATA, PICTURES),
+)
+_PROFILE = _figure(
+    PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)
+)
+_SCALING = _figure("scaling", "time against size", "size_series:chart_of", targets=_FIGURE_1B_TARGET)
+_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b", targets=_FIGURE_1B_TARGET)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +168,12 @@ class IKDRSystem(System):
     @property
     def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The JSON schema of its experiments."""
-        schema: Mapping[str, Any] = _schema()["experiment"]
-        return schema
+        return dict(read_schema(_HERE, "schema.json")["experiment"])
 
     @property
     def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The JSON schemas of kernels, solvers and baselines."""
-        sections: Mapping[str, Any] = _schema()["sections"]
-        return sections
+        return dict(read_schema(_HERE, "schema.json")["sections"])
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the experiment."""
@@ -152,7 +193,8 @@ class IKDRSystem(System):
                     part = solver_part(experiment, config, kernel, solver, shared["parameters"])
                     yield _cell(registry[dataset], (kernel, solver), {**shared, **part})
             for baseline in experiment.get("baselines", []):
-                part = _baseline_part(config, baseline)
+                part = {"kind": str(Kind.BASELINE), "kernel": {}, "method": dict(config["baselines"][baseline])}
+                part |= {"start": "", "evaluation": {}}
                 yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part})
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
@@ -194,12 +236,43 @@ class IKDRSystem(System):
         return recompute.recompute_s(batch, row, most_samples)
 
     def reports(self, name: str, config: Config) -> list[Report]:
-        """Return the experiment's table and figures."""
-        return reports_of_experiment(name, config)
+        """Return the table of one experiment and its figures.
+
+        Calls of oracles are counted where there is one problem a run; projections are compared where there are several
+        runs; segments are shown where the experiment has an image. Redrawn partitions have no figures, only means.
+        """
+        experiment, registry = config["experiments"][name], load_registry()
+        has_picture = any(one in registry and is_picture(registry[one]) for one in experiment["datasets"])
+        shown = {
+            "cost_against_calls": experiment["paradigm"] == SUPERVISED,
+            "loadings": runs_of(experiment) > 1,
+            "segmentation": has_picture and experiment["paradigm"] == ALTERNATIVE,
+        }
+        figures = [kind(f"{name}_{kind.keywords['kind']}", (name,)) for kind in _FIGURES]
+        figures = [] if is_redrawn(experiment) else [figure for figure in figures if shown.get(figure.kind, True)]
+        table = _TABLE(name, (name, *_redrawn_beside(name, config)), figures=tuple(one.name for one in figures[:1]))
+        targets = _FIGURE_1B_TARGET if is_scaling(name) else ()
+        return [replace(report, targets=targets) for report in (table, *figures)]
 
     def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
-        """Return the tables and figures of several experiments."""
-        return reports_of_several(names, config)
+        """Return the tables and figures that compare methods over experiments, and those of time against size.
+
+        Redrawn partitions compare no methods: each of their folds would count many times.
+        """
+        compared = tuple(name for name in names if not is_redrawn(config["experiments"][name]))
+        sizes = tuple(filter(is_scaling, names))
+        reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes, targets=("ismplus_table4",))]
+        reports += [_PROFILE(PROFILE, compared), _SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
+        return [report for report in reports if report.experiments]
+
+
+def _redrawn_beside(name: str, config: Config) -> list[str]:
+    """Return the other experiments that redraw the folds of one whose numbers are compared with published ones."""
+    experiments = config["experiments"]
+    if "table" not in experiments[name].get("published", {}) or split_of(experiments[name]) is not Split.FOLDS:
+        return []
+    others = [other for other in config["run"] if other != name and system_name(experiments[other]) == DEFAULT]
+    return [other for other in others if is_redrawn(experiments[other])]
 
 
 def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
@@ -233,11 +306,6 @@ def solver_part(
         tolerance = getattr(build_solver(method), "tolerance", None)
         part["parameters"] = {**parameters, "rule": "joint", "tolerance": tolerance, "max_rounds": None}
     return part
-
-
-def _baseline_part(config: Config, baseline: str) -> dict[str, Any]:
-    definition = dict(config["baselines"][baseline])
-    return {"kind": str(Kind.BASELINE), "kernel": {}, "method": definition, "start": "", "evaluation": {}}
 
 
 def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any]) -> Cell:

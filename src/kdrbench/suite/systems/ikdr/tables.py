@@ -201,10 +201,7 @@ def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
 
 
 def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
-    """Return the methods that are significantly best, as :data:`.cells.BOLD_MEANS` says.
-
-    Cells compete as :class:`Cell` says, and those of controls not at all. ``values`` are the metric's, runs x methods.
-    """
+    """Return the significantly best methods, as :data:`.cells.BOLD_MEANS` says; ``values`` are runs x methods."""
     competing = {name: cell for name, cell in cells.items() if cell.competes and cell.mean is not None}
     if len(competing) < 2:
         return set()
@@ -313,7 +310,6 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
 
 
 def _variants(methods: list[str], declared: Mapping[str, Settings]) -> list[Group]:
-    """Return neighbouring columns of like settings; one group without a title where they are all alike."""
     groups = [(settings, len(list(group))) for settings, group in groupby(methods, declared.get)]
     if len(groups) == 1:
         return [Group("", len(methods))]
@@ -349,7 +345,6 @@ def _remark(ours: Cell) -> str:
 
 
 def _warnings(cells: list[IkdrCell]) -> list[str]:
-    """Return why times of the table need care."""
     times = [cell.ours for cell in cells if cell.metric == "time_s"]
     marked = [cell.warning for cell in times if cell.warning]
     reasons = [UNTIMED] if UNTIMED in marked else []

@@ -14,7 +14,7 @@ Source: Chatpatanasiri et al., "A new kernelization framework for Mahalanobis di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -23,14 +23,13 @@ import numpy as np
 from scipy.linalg import eig
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import InputError
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     DNE,
     AnyKernel,
     KPCATrick,
-    SamplePairs,
     build_learner,
     dne_weights,
     fit_in_coordinates,
@@ -45,26 +44,13 @@ from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
+from kdrbench.suite.systems.kpca_trick.split import SampleSplit
 
 # What is added to a singular K, as a share of its mean eigenvalue.
 EPSILON = 1e-10
 EXACT, RIDGE, QZ = "exact", "ridge", "qz"
-
-
-@dataclass(frozen=True)
-class Halves:
-    """Training samples, no two of them equal, and test samples of a data set."""
-
-    train: FloatArray
-    train_labels: IntArray
-    test: FloatArray
-    test_labels: IntArray
-
-    def grams(self, kernel: AnyKernel) -> tuple[FloatArray, FloatArray]:
-        """Return the kernel of training samples with themselves, and of test samples with them."""
-        return SamplePairs(self.train, self.train).gram(kernel), SamplePairs(self.test, self.train).gram(kernel)
 
 
 @dataclass(frozen=True)
@@ -86,21 +72,19 @@ class Tricks:
         first, second = (squared_distances(test, train) for train, test in (self.kpca, self.kernel))
         return float(np.abs(first - second).max() / max(first.max(), second.max()))
 
-    def predictions(self, train_labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the test samples' labels by 1-NN, KPCA trick first."""
-        first, second = (
-            predict_by_neighbours(squared_distances(test, train), train_labels).astype(np.intp)
+    def predictions(self, train_codes: IntArray) -> list[IntArray]:
+        """Return the test samples' codes by 1-NN, KPCA trick first."""
+        return [
+            predict_by_neighbours(squared_distances(test, train), train_codes).astype(np.intp)
             for train, test in (self.kpca, self.kernel)
-        )
-        return first, second
+        ]
 
-    def accuracies(self, halves: Halves) -> tuple[float, float]:
+    def accuracies(self, train_codes: IntArray, test_codes: IntArray) -> list[float]:
         """Return 1-NN accuracies, KPCA trick first."""
-        first, second = (float(np.mean(one == halves.test_labels)) for one in self.predictions(halves.train_labels))
-        return first, second
+        return [float(np.mean(predicted == test_codes)) for predicted in self.predictions(train_codes)]
 
 
-def draw_halves(dataset: Dataset, n_train: int, *axes: object) -> Halves:
+def draw_distinct(dataset: Dataset, n_train: int, *axes: object) -> SampleSplit:
     """Return ``n_train`` samples to learn from and all others, drawn by ``axes``.
 
     Equal samples would make every kernel singular: of those to learn from the first is kept.
@@ -108,17 +92,15 @@ def draw_halves(dataset: Dataset, n_train: int, *axes: object) -> Halves:
     order = rng_of("kpca figures", dataset.name, n_train, *axes).permutation(len(dataset.labels))
     chosen, rest = order[:n_train], order[n_train:]
     kept = chosen[np.sort(np.unique(dataset.features[chosen], axis=0, return_index=True)[1])]
-    return Halves(dataset.features[kept], dataset.labels[kept], dataset.features[rest], dataset.labels[rest])
+    return SampleSplit.of(dataset, kept, rest)
 
 
-def solve_both(
-    gram: FloatArray, cross: FloatArray, codes: IntArray, k: int, n_components: int | None
-) -> Iterator[Tricks]:
+def solve_both(split: SampleSplit, kernel: AnyKernel, k: int, n_components: int | None) -> Iterator[Tricks]:
     """Yield KDNE by the KPCA trick beside the kernel trick, exact or with a ridge, and by QZ.
 
-    ``gram`` is n x n, ``cross`` m x n. ``n_components`` leading directions, or as many as the KPCA trick finds negative
-    eigenvalues.
+    ``n_components`` leading directions, or as many as the KPCA trick finds negative eigenvalues.
     """
+    gram, cross, codes = split.pairs.gram(kernel), split.test_pairs.gram(kernel), split.train_codes
     primal = fit_in_coordinates(DNE(k, n_components), gram, codes)
     kpca = (primal.transform_gram(gram), primal.transform_gram(cross))
     count, condition = kpca[0].shape[1], float(np.linalg.cond(gram))
@@ -205,16 +187,15 @@ def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Ru
     n_train, labels = batch.definition["n_train"], dataset.labels
     referee.save("features", dataset.features[n_train:])
     referee.save("labels", labels[n_train:])
+
+    def rows_of(both: list[tuple[FloatArray, float]], learner: str) -> Iterator[dict[str, Any]]:
+        for degree, (coordinates, accuracy) in zip(_DEGREES, both, strict=True):
+            referee.save(f"coordinates_{learner}_{degree}", coordinates)
+            yield {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
+
     for learner in batch.definition["learners"]:
-        keys = _leading_keys(learner)
-        both = _attempt(partial(leading_of, dataset.features, labels, n_train, learner), referee)
-        if isinstance(both, Exception):
-            yield from _failed(keys, both)
-            continue
-        for key, (coordinates, accuracy) in zip(keys, both, strict=True):
-            referee.save(f"coordinates_{learner}_{key[1]:g}", coordinates)
-            columns = {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
-            yield _converged(key, columns)
+        work = partial(leading_of, dataset.features, labels, n_train, learner)
+        yield from _rows(_leading_keys(learner), work, partial(rows_of, learner=learner), referee)
 
 
 def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: str) -> list[tuple[FloatArray, float]]:
@@ -238,50 +219,49 @@ def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: st
 
 def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 3."""
-    planes = _attempt(lambda: planes_of(dataset, batch.definition["n_train"], batch.seed), referee)
-    if isinstance(planes, Exception):
-        yield from _failed(_PLANE_KEYS, planes)
-        return
-    halves, tricks, predictions = planes
-    referee.save("labels", halves.test_labels)
-    for series, (train, test), predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
-        referee.save(f"train_{series}", train)
-        referee.save(f"test_{series}", test)
-        referee.save(f"predictions_{series}", predicted)
-    yield from map(_converged, _PLANE_KEYS, _columns(halves, tricks, _K))
+
+    def rows_of(planes: tuple[SampleSplit, Tricks, list[IntArray]]) -> list[dict[str, Any]]:
+        split, tricks, predictions = planes
+        referee.save("labels", split.test_codes)
+        for series, mapped, predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
+            for part, array in zip(("train", "test", "predictions"), (*mapped, predicted), strict=True):
+                referee.save(f"{part}_{series}", array)
+        return _columns(split, tricks, _K)
+
+    work = partial(planes_of, dataset, batch.definition["n_train"], batch.seed)
+    return _rows(_PLANE_KEYS, work, rows_of, referee)
 
 
-def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks, tuple[IntArray, IntArray]]:
+def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[SampleSplit, Tricks, list[IntArray]]:
     """Return one draw of the data set, the leading planes of KDNE by either trick, and the labels predicted in them."""
-    halves = draw_halves(dataset, n_train, "figure 3", seed)
-    kernel = scaled_gaussian(_PLANE_SIGMA, halves.train.shape[1])
-    tricks = next(solve_both(*halves.grams(kernel), halves.train_labels, _K, _PLANE_DIRECTIONS))
-    return halves, tricks, tricks.predictions(halves.train_labels)
+    split = draw_distinct(dataset, n_train, "figure 3", seed)
+    kernel = scaled_gaussian(_PLANE_SIGMA, split.train.shape[1])
+    tricks = next(solve_both(split, kernel, _K, _PLANE_DIRECTIONS))
+    return split, tricks, tricks.predictions(split.train_codes)
 
 
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
+
+    def rows_of(solved: tuple[SampleSplit, list[Tricks]], k: int) -> list[dict[str, Any]]:
+        split, (kernel, qz) = solved
+        return [*_columns(split, kernel, k), _columns(split, qz, k)[1]]
+
     for setting in settings_of(batch.definition, dataset.features.shape[1]):
-        keys = setting.keys
-        solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
-        if isinstance(solved, Exception):
-            yield from _failed(keys, solved)
-            continue
-        halves, (kernel, qz) = solved
-        columns = [*_columns(halves, kernel, setting.k), _columns(halves, qz, setting.k)[1]]
-        yield from map(_converged, keys, columns)
+        work = partial(tricks_of, dataset, setting, number, batch.seed)
+        yield from _rows(setting.keys, work, partial(rows_of, k=setting.k), referee)
 
 
-def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[Halves, list[Tricks]]:
+def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[SampleSplit, list[Tricks]]:
     """Return one draw of the data set, and both tricks on it with each way to solve the kernel trick."""
-    halves = draw_halves(dataset, setting.n_train, draw, seed)
-    return halves, list(solve_both(*halves.grams(setting.kernel), halves.train_labels, setting.k, None))
+    split = draw_distinct(dataset, setting.n_train, draw, seed)
+    return split, list(solve_both(split, setting.kernel, setting.k, None))
 
 
-def _columns(halves: Halves, tricks: Tricks, k: int) -> list[dict[str, Any]]:
+def _columns(split: SampleSplit, tricks: Tricks, k: int) -> list[dict[str, Any]]:
     """Return the columns of the KPCA trick, then those of the kernel trick."""
-    sizes = {"k": k, "n_train": len(halves.train), "n_test": len(halves.test)}
-    accuracy, kernel_accuracy = tricks.accuracies(halves)
+    sizes = {"k": k, "n_train": len(split.train), "n_test": len(split.test)}
+    accuracy, kernel_accuracy = tricks.accuracies(split.train_codes, split.test_codes)
     numbers = {"condition": finite(tricks.condition), "disagreement": finite(tricks.disagreement)}
     return [
         {"method": KPCA, "accuracy": accuracy, **sizes},
@@ -289,20 +269,14 @@ def _columns(halves: Halves, tricks: Tricks, k: int) -> list[dict[str, Any]]:
     ]
 
 
-def _attempt(work: Callable[[], _Value], referee: Referee) -> _Value | Exception:
-    """Return what the work gives, done on the clock, or what it raises; a missing package is raised."""
+def _rows(
+    keys: list[Key], work: Callable[[], _Value], rows_of: Callable[[_Value], Iterable[Any]], referee: Referee
+) -> Iterator[RunResult]:
+    """Yield a row for each key of what the work gives, done on the clock; where it raises, rows that have failed."""
     try:
-        return referee.timed(work)[0]
-    except (ImportError, MemoryError):
-        raise
+        solution = referee.timed(work)[0]
     except Exception as error:
-        return error
-
-
-def _converged(key: Key, columns: dict[str, Any]) -> RunResult:
-    return RunResult(Status.CONVERGED, "", columns=columns, key=key)
-
-
-def _failed(keys: Sequence[Key], error: Exception) -> Iterator[RunResult]:
-    for key in keys:
-        yield RunResult(Status.FAILED, error_text(error), key=key)
+        yield from (failed(error, key) for key in keys)
+        return
+    for key, columns in zip(keys, rows_of(solution), strict=True):
+        yield RunResult(Status.CONVERGED, "", columns=columns, key=key)

@@ -17,8 +17,8 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
 from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
-from kdrbench.suite.systems.kpca_trick.system import check_names, check_training, value_for
-from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of
+from kdrbench.suite.systems.kpca_trick.system import check_training, value_for
+from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, check_names, integer, list_of
 
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
@@ -87,12 +87,12 @@ class KPCAFiguresSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        place, experiment, registry = f"experiments.{name}", config["experiments"][name], registry_of(config)
         figure, sizes = experiment["figure"], "sizes" if "sizes" in experiment else "training"
         for key, figures in _NEEDED.items():
             if (key in experiment) != (figure in figures):
                 uses = "does not use" if key in experiment else "needs"
-                raise ConfigError(f"{place}.figure is {figure}, which {uses} the key {key!r}")
+                raise ConfigError(f"config: {place}.figure is {figure}, which {uses} the key {key!r}")
         if figure == LEADING:
             check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
         check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,7 @@ def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> Kpca
     )
 
 
-def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:
+def win_draw_lose(pairs: Iterable[Iterable[float | None]]) -> str:
     """Return how often the first of a pair is above, equal to and below the second; unknown ones do not count."""
     signs = [int(np.sign(first - second)) for first, second in pairs if first is not None and second is not None]
     return "/".join(str(signs.count(sign)) for sign in (1, 0, -1))
@@ -135,23 +135,17 @@ def kpca_published_wdl(cells: Mapping[tuple[str, str, str], KpcaCell]) -> list[C
         axes = published_numbers(paper=PAPER, table=table, setting=SETTING)
         datasets = list(dict.fromkeys(one["dataset"] for one in axes))
         for variant in (name for name in VARIANTS if find_printed(datasets[0], learner, name) and name != PLAIN):
-            printed = [(_printed(one, learner, variant), _printed(one, learner, PLAIN)) for one in datasets]
-            ours = [(_mean(cells, one, learner, variant), _mean(cells, one, learner, PLAIN)) for one in datasets]
+            printed, ours = [], []
+            for dataset in datasets:
+                numbers = [find_printed(dataset, learner, name) for name in (variant, PLAIN)]
+                printed.append(tuple(number.value if number else None for number in numbers))
+                both = [cells.get((dataset, learner, name)) for name in (variant, PLAIN)]
+                ours.append(tuple(cell.rounded if cell and cell.ours.complete else None for cell in both))
             complete = sum(None not in pair for pair in ours)
             texts = (win_draw_lose(printed), win_draw_lose(ours))
             name = learner_name(learner, variant)
             counts.append(Counts(name, learner, variant, *texts, complete, len(datasets)))
     return counts
-
-
-def _printed(dataset: str, learner: str, variant: str) -> float | None:
-    number = find_printed(dataset, learner, variant)
-    return number.value if number else None
-
-
-def _mean(cells: Mapping[tuple[str, str, str], KpcaCell], dataset: str, learner: str, variant: str) -> float | None:
-    cell = cells.get((dataset, learner, variant))
-    return cell.rounded if cell and cell.ours.complete else None
 
 
 def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:

@@ -18,23 +18,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import InputError
 from kdrbench.metric_learning import AnyKernel, aligned_kernel, best_of, build_learner, learn_map, stratified_folds
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
+from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of, weights_of
 from kdrbench.suite.systems.kpca_trick.split import (
     Coordinates,
+    LearnedMap,
     SampleSplit,
+    accuracy_of,
     candidates_of,
     draw_split,
     kernel_in_words,
+    name_of,
+    weights_of,
 )
 
 _NO_TIME = Seconds()
@@ -160,7 +163,7 @@ class _Methods:
         try:
             (kernel, _), spent = self.referee.timed(align)
         except Exception as error:
-            yield from (_failed(key, error) for key in keys)
+            yield from ((failed(error, key, kernel=""), []) for key in keys)
             return
         yield from (self._learned(key, kernel, spent) for key in keys)
 
@@ -170,7 +173,7 @@ class _Methods:
             for kernel in self.candidates:
                 self._try(kernel, list(trials.values()))
         except Exception as error:
-            yield from (_failed(key, error) for key in trials)
+            yield from ((failed(error, key, kernel=""), []) for key in trials)
             return
         for key, trial in trials.items():
             yield self._chosen(key, trial)
@@ -189,7 +192,7 @@ class _Methods:
 
     def _chosen(self, key: tuple[str, str], trial: _Trial) -> Learned:
         if trial.error is not None:
-            return _failed(key, trial.error)
+            return failed(trial.error, key, kernel=""), []
         result, maps = self._learned(key, self.candidates[best_of(np.array(trial.accuracies))], trial.spent)
         if not self.definition["test_selected"] or not maps:
             return result, maps
@@ -197,15 +200,14 @@ class _Methods:
             # The run's limit counts these seconds, the method's times do not.
             return result, [*maps, *(self._learn(trial.learner, kernel)[0] for kernel in self.candidates)]
         except Exception as error:
-            return _failed(key, error, result.columns["kernel"])
+            return failed(error, key, kernel=result.columns["kernel"]), []
 
     def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> Learned:
-        """Learn with a kernel that took the seconds of ``tuning`` to choose, or without one."""
         words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
         try:
             learned, learning = self._learn(key[0], kernel)
         except Exception as error:
-            return _failed(key, error, words)
+            return failed(error, key, kernel=words), []
         total = tuning.plus(learning)
         columns = {
             "kernel": words,
@@ -228,10 +230,3 @@ class _Methods:
         projection, spent = self.referee.timed(lambda: learn_map(build_learner(learner), features, codes))
         weights = np.empty(0) if kernel is None else weights_of(kernel, self.candidates)
         return LearnedMap(weights, vectors, projection), prepared.plus(spent)
-
-
-def _failed(key: tuple[str, str], error: Exception, kernel: str = "") -> Learned:
-    # A package that is missing is no result of a method.
-    if isinstance(error, ImportError | MemoryError):
-        raise error
-    return RunResult(Status.FAILED, error_text(error), columns={"kernel": kernel}, key=key), []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.errors import ConfigError, InputError
 from kdrbench.metric_learning import LEARNERS, build_learner
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.kpca_trick.run import make_split_run
-from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of
+from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, check_names, integer, list_of
 
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
@@ -60,21 +60,16 @@ def value_for(table: Config, dataset: str) -> Any:
     return table.get(dataset, table[DEFAULT])
 
 
-def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:
-    """Raise ``ConfigError`` for the first of the names that is not one of those ``allowed``."""
-    for name in names:
-        if name not in allowed:
-            raise ConfigError(f"{place}: {unknown_name(kind, name, sorted(allowed))}")
-
-
 def check_training(place: str, entry: DatasetEntry, n_train: int, key: str = "training") -> None:
     """Raise ``ConfigError`` unless the data set has features, labels, and samples left to test."""
     if entry.lacks:
-        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}; metric learning needs them")
+        raise ConfigError(
+            f"config: {place}.datasets: data set {entry.name!r} has no {entry.lacks}; metric learning needs them"
+        )
     if n_train >= entry.n_samples:
         raise ConfigError(
-            f"{place}.{key} gives data set {entry.name!r} {n_train} training samples; it has {entry.n_samples}, of "
-            "which some are for testing"
+            f"config: {place}.{key} gives data set {entry.name!r} {n_train} training samples; it has "
+            f"{entry.n_samples}, of which some are for testing"
         )
 
 
@@ -138,7 +133,7 @@ class KPCATrickSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        place, experiment, registry = f"experiments.{name}", config["experiments"][name], registry_of(config)
         check_names(f"{place}.variants", "variant", experiment["variants"], VARIANTS)
         check_names(f"{place}.test_selected", "data set", experiment.get("test_selected", ()), registry)
         for key in ("training", "candidates"):
@@ -147,18 +142,20 @@ class KPCATrickSystem(System):
             try:
                 build_learner(learner)
             except InputError as error:
-                raise ConfigError(f"{place}.learners: {error}") from error
+                raise ConfigError(f"config: {place}.learners: {error}") from error
         for key, definition in experiment["candidates"].items():
             if len(definition) != 1:
                 given = ", ".join(definition) or "nothing"
-                raise ConfigError(f"{place}.candidates.{key} must hold either 'sigmas' or 'degrees'; it holds {given}")
+                raise ConfigError(
+                    f"config: {place}.candidates.{key} must hold either 'sigmas' or 'degrees'; it holds {given}"
+                )
         for dataset in experiment["datasets"]:
             n_train = value_for(experiment["training"], dataset)
             check_training(place, registry[dataset], n_train)
             if experiment["cv_folds"] > n_train:
                 raise ConfigError(
-                    f"{place}.cv_folds is {experiment['cv_folds']}; data set {dataset!r} has {n_train} training "
-                    "samples, so it must be at most that"
+                    f"config: {place}.cv_folds is {experiment['cv_folds']}; data set {dataset!r} has {n_train} "
+                    "training samples, so it must be at most that"
                 )
 
     def reports(self, name: str, config: Config) -> list[Report]:

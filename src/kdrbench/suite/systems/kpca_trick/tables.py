@@ -297,10 +297,7 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
 
 
 def _times_line(dataset: str, rows: pd.DataFrame, methods: Sequence[tuple[str, str]]) -> list[Entry]:
-    """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment.
-
-    They are means of a split, or without a data set sums over all.
-    """
+    """Return means of a split, or without a data set sums over all, and the range of ratios of both ways to choose."""
     runs: dict[Any, pd.DataFrame] = dict(list(rows.groupby(["learner", "variant"])))
     cells = [_seconds(dataset, key, column, runs.get(key)) for key in methods for column in _SECONDS]
     choosing = {key: _of_splits(dataset, of_method[_CHOOSING]) for key, of_method in runs.items()}

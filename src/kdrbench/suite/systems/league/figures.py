@@ -131,5 +131,4 @@ def _names(league: League, rows: dict[int, float]) -> dict[str, float]:
 
 
 def _rows(places: Sequence[int], values: Sequence[float] | FloatArray) -> dict[int, float]:
-    """Return the row of each place, downwards from 0 by ascending value."""
     return {places[number]: -float(row) for row, number in enumerate(np.argsort(values, kind="stable"))}

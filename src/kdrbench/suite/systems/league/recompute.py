@@ -91,7 +91,6 @@ def fold_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -
 
 
 def _some_rows(data: Dataset, most: int, least: int, seed: int) -> NDArray[np.intp]:
-    """Return about ``most`` rows, each class with its share and ``least`` at least; all where ``most`` is 0."""
     n = len(data.labels)
     if not most or most >= n:
         return np.arange(n)
@@ -131,7 +130,6 @@ def scores_of(fold: Fold, projection: NDArray[Any], most: int) -> dict[str, Numb
 
 
 def _by_logistic_regression(train: Array, codes: Codes, test: Array) -> Codes:
-    """Return the labels of test rows by logistic regression on standardised coordinates; a constant one is 0."""
     mean, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread > 10.0 * np.finfo(float).eps * np.abs(mean), spread, np.inf)
     model = LogisticRegression(max_iter=_MOST_STEPS).fit((train - mean) / spread, codes)

@@ -24,13 +24,13 @@ import numpy as np
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.schemas import NAMES, integer, list_of
+from kdrbench.suite.systems.schemas import NAMES, check_names, integer, list_of
 
 FIXED, TUNED = "fixed", "tuned"
 INNER_FOLDS = 3
@@ -100,9 +100,7 @@ def check_methods(place: str, methods: Iterable[str]) -> None:
     """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
     from kdrbench.reduction.methods import METHODS
 
-    for method in methods:
-        if method not in METHODS:
-            raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
+    check_names(f"{place.removeprefix('config: ')}.methods", "method", methods, METHODS)
 
 
 class LeagueSystem(System):
@@ -125,8 +123,8 @@ class LeagueSystem(System):
                 )
             if experiment["folds"] > (smallest := min(entry.class_counts)):
                 raise ConfigError(
-                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} samples, "
-                    "so it must be at most that"
+                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} "
+                    "samples, so it must be at most that"
                 )
 
     def reports(self, name: str, config: Config) -> list[Report]:
@@ -200,16 +198,10 @@ def fixed_beside(config: Config, name: str) -> str | None:
     ``None`` where there is none that shares a data set, a method and a number of components with it, or ``name`` is no
     tuned league.
     """
-    experiments: Config = config["experiments"]
-    tuned = experiments[name]
-    if tuned.get("rules") != TUNED:
-        return None
-    other: str
-    for other in config["run"]:
-        fixed = experiments[other]
-        if fixed.get("system") != "league":
-            continue
-        alike = fixed["rules"] == FIXED and all(fixed.get(key) == tuned.get(key) for key in _SAME_FOLDS)
-        if alike and all(set(fixed[key]) & set(tuned[key]) for key in _SHARED):
-            return other
+    tuned = config["experiments"][name]
+    for other, fixed in ((one, config["experiments"][one]) for one in config["run"]):
+        if fixed.get("system") == "league" and (tuned.get("rules"), fixed["rules"]) == (TUNED, FIXED):
+            same_folds = all(fixed.get(key) == tuned.get(key) for key in _SAME_FOLDS)
+            if same_folds and all(set(fixed[key]) & set(tuned[key]) for key in _SHARED):
+                return str(other)
     return None

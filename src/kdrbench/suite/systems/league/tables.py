@@ -7,17 +7,14 @@ lost for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from kdrbench.errors import counted, joined
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.paired import holm
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
@@ -67,22 +64,13 @@ _SETS = (
 
 def page(source: Source) -> Page:
     """Return one of an experiment's tables: standings, duels, or accuracies by data set."""
-    table = league_table(source.report.name, source.name, source.runs, source.experiment, source.stored[0])
-    return table, sections_of_runs(source.runs)
+    league, name = League(source.runs, source.stored[0]), source.report.name
+    make = {source.name: standings, f"{source.name}_duels": _duels}.get(name, _sets)
+    return make(name, league, source.experiment["title"]), sections_of_runs(source.runs)
 
 
-def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config, findings: Path | None = None) -> Table:
-    """Return the table ``wanted`` of the experiment ``name``.
-
-    ``findings`` is the folder of the projections that runs left, from which the angles between folds come.
-    """
-    league = League(runs, findings)
-    if wanted == name:
-        return _standings(name, league, experiment)
-    return (_duels if wanted == f"{name}_duels" else _sets)(wanted, league)
-
-
-def _standings(name: str, league: League, experiment: Config) -> Table:
+def standings(name: str, league: League, title: str) -> Table:
+    """Return a row for each method, the best first and controls last."""
     rng = np.random.default_rng(0)
     intervals = {judge: bootstrap_mean_ranks(league.scores[judge].mean_ranks, rng) for judge in JUDGES}
     letters = {judge: league.letters(judge) for judge in JUDGES}
@@ -100,7 +88,7 @@ def _standings(name: str, league: League, experiment: Config) -> Table:
     last = ("Angle", "CPU time", "Lost cells")
     return Table(
         name,
-        experiment["title"],
+        title,
         ["Method", *(part for _ in JUDGES for part in shared), *last],
         [block for block in blocks if block],
         [*headlines(league), *(_tests(league, judge) for judge in JUDGES), controls_sentence(league), _STANDINGS],
@@ -183,7 +171,6 @@ def _against_controls(league: League, judge: str) -> dict[tuple[int, int], int]:
 
 
 def _named(league: League, relation: str, holds: Callable[[tuple[int, int]], bool]) -> str:
-    """Return for each control the methods for which ``holds`` is true of the pair of places, in words."""
     methods, words = league.places(controls=False), []
     for control in league.places(controls=True):
         names = [title_of(league.methods[one]) for one in methods if holds((one, control))]
@@ -194,7 +181,7 @@ def _named(league: League, relation: str, holds: Callable[[tuple[int, int]], boo
     return "; ".join(words)
 
 
-def _duels(name: str, league: League) -> Table:
+def _duels(name: str, league: League, _: str) -> Table:
     """Return a row for each kernel projection, rival and accuracy: effects first, then tests."""
     rows = []
     for judge in ACCURACIES:
@@ -215,13 +202,8 @@ def _duels(name: str, league: League) -> Table:
     return Table(name, "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
 
 
-def _sets(name: str, league: League) -> Table:
-    """Return a row for each data set and method, with a cell for each accuracy and number of components.
-
-    A cell has the mean, and in parentheses difference to the reference, effect and p. The reference is the first
-    kernel projection that plays, else the best method by mean rank. The file of comma-separated values has a row for
-    each cell, in full precision.
-    """
+def _sets(name: str, league: League, _: str) -> Table:
+    """Return mean accuracies by data set and method, beside those of the first kernel projection, else of the best."""
     methods = [league.methods[place] for place in league.order]
     reference = next((one for one in KERNEL_PROJECTIONS if one in methods), methods[0])
     rivals = [method for method in methods if method != reference]

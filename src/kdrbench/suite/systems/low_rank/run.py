@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank import (
     Constraints,
@@ -37,7 +37,7 @@ from kdrbench.lowrank import (
 )
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import Referee, finite
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 
@@ -189,10 +189,8 @@ class LowRankRun:
             rng, target = rng_of("lowrank target", task.draw, *draw), task.target
             aim = None if target is None else two_fold_accuracy(target, task.labels, rng)
             distance = reference_distance(self.method, task.start, asked, learned.factor)
-        except (MemoryError, ImportError):
-            raise
         except Exception as error:
-            return RunResult(Status.FAILED, error_text(error), key=(count,))
+            return failed(error, (count,))
         columns = {
             "outcome": str(learned.status),
             **quality,

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
-from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of
+from kdrbench.suite.systems.schemas import NAME, NAMES, check_names, described, integer, list_of
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
@@ -123,10 +123,8 @@ class LowRankSystem(System):
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        methods, most = config.get(METHODS, {}), max(experiment["constraints"])
-        for method in experiment["methods"]:
-            if method not in methods:
-                raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(methods))}")
+        most = max(experiment["constraints"])
+        check_names(f"experiments.{name}.methods", "method", experiment["methods"], config.get(METHODS, {}))
         for dataset in experiment["datasets"]:
             n = registry[dataset].n_samples
             if not registry[dataset].classes:

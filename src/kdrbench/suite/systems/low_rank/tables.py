@@ -5,7 +5,7 @@ Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIM
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
-from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.reports.tables.table import Column, Entry, lay_out
 
 if TYPE_CHECKING:
     from kdrbench.suite.findings.ledger_lines import Comparison
@@ -99,7 +99,6 @@ def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config, methods: 
 
 
 def _curves(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
-    """Yield the ends of each curve of the paper's data."""
     for name in experiments_of(config, LOW_RANK):
         for method in config["experiments"][name]["methods"]:
             rows = runs[(runs["experiment"] == name) & (runs["method"] == method)]
@@ -134,15 +133,35 @@ def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
 
 
 def page(source: ReportSource) -> Page:
-    """Return all that was measured of an experiment."""
-    return measured_table(source.report.name, source.runs, source.experiment), sections_of_runs(source.runs)
+    """Return all that was measured of an experiment: a row for each method and number of constraints."""
+    runs, experiment = source.runs, source.experiment
+    groups = [
+        group
+        for method in experiment["methods"]
+        for _, group in runs[runs["method"] == method].groupby("n_constraints")
+    ]
+    notes = [
+        "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
+        "rule holds. Machine code is loaded before the clock starts.",
+        TIMES_MEAN,
+    ]
+    name, title = source.report.name, experiment["title"]
+    table = lay_out(name, title, _MEASURED, groups, number=_number, block=_axes, notes=notes)
+    return table, sections_of_runs(runs)
 
 
 def text_page(source: ReportSource) -> Page:
-    """Return the numbers in the paper's text beside ours."""
+    """Return the numbers in the text of the paper beside ours: paper, ours, verdict, why."""
     from kdrbench.suite.findings.ledger import compare
 
-    return low_rank_table(source.report.name, compare({LOW_RANK: source.runs}, source.config)), []
+    comparisons = compare({LOW_RANK: source.runs}, source.config)
+    title = "Low-rank kernel learning: numbers in the text of the paper, and ours"
+    notes = [
+        "Mean and standard deviation over draws of the constraints. The published rule ends when the duals come to "
+        "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
+    ]
+    block = attrgetter("dataset")
+    return lay_out(source.report.name, title, _COMPARED, comparisons, block=block, notes=notes, n_labels=4), []
 
 
 def _mean(title: str, column: str, words: str, shown: Format, metric: str) -> Column:
@@ -198,21 +217,6 @@ _MEASURED = (
 )
 
 
-def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
-    """Return a row for each method and number of constraints of an experiment."""
-    groups = [
-        group
-        for method in experiment["methods"]
-        for _, group in runs[runs["method"] == method].groupby("n_constraints")
-    ]
-    notes = [
-        "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
-        "rule holds. Machine code is loaded before the clock starts.",
-        TIMES_MEAN,
-    ]
-    return lay_out(name, experiment["title"], _MEASURED, groups, number=_number, block=_axes, notes=notes)
-
-
 def _ours(one: Comparison) -> Entry:
     interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
     words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
@@ -231,16 +235,6 @@ _COMPARED = (
 )
 
 
-def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:
-    """Return the numbers in the text of the paper on low-rank kernels: paper, ours, verdict, why."""
-    title = "Low-rank kernel learning: numbers in the text of the paper, and ours"
-    notes = [
-        "Mean and standard deviation over draws of the constraints. The published rule ends when the duals come to "
-        "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
-    ]
-    return lay_out(name, title, _COMPARED, comparisons, block=attrgetter("dataset"), notes=notes, n_labels=4)
-
-
 # Titles of panels and of their vertical axes.
 _PANELS = {
     "accuracy": ("5-NN, 50/50 two-fold", "accuracy"),
@@ -251,20 +245,12 @@ _PANELS = {
 
 
 def chart_of(source: ReportSource) -> Chart:
-    """Return the figure of an experiment."""
-    methods = source.config.get("low_rank_methods", {})
-    return low_rank_chart(source.name, source.runs, source.experiment, methods)
-
-
-def low_rank_chart(name: str, runs: pd.DataFrame, experiment: Config, defined: Iterable[str] = ()) -> Chart:
-    """Return an experiment's chart: median over runs with a band of the quartiles; sweeps on a logarithmic axis.
-
-    ``defined`` are the methods that the configuration defines, in whose order the user's own have their styles.
-    """
-    styles = styles_of([*defined, *experiment["methods"]])
+    """Return an experiment's chart: median over runs with a band of the quartiles; sweeps on a logarithmic axis."""
+    runs, experiment = source.runs, source.experiment
+    styles = styles_of([*source.config.get("low_rank_methods", {}), *experiment["methods"]])
     shown = {method: styles[method] for method in experiment["methods"]}
     return Chart(
-        name=name,
+        name=source.name,
         title=experiment["title"],
         caption=(
             f"{experiment['title']}. Median of {counted(runs['run'].nunique(), 'draw')} of the constraints, "

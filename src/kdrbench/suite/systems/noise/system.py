@@ -125,8 +125,8 @@ def found_in(
     from kdrbench.datasets.dataset import Standardiser
     from kdrbench.inference.permutation import permutation_test
     from kdrbench.reduction.methods import METHODS, build_reducer
+    from kdrbench.suite.systems.league.fold_run import fold_of, learn
     from kdrbench.suite.systems.league.judges import knn_accuracy
-    from kdrbench.suite.systems.league.protocol import fold_of, learn
 
     accuracies = []
     for number in range(_FOLDS):

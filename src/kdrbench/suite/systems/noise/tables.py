@@ -11,7 +11,6 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Series
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
@@ -34,14 +33,14 @@ _NOTE = (
 
 def page(source: Source) -> Page:
     """Return the table of an experiment."""
-    return noise_table(source.report.name, source.runs, source.experiment), sections_of_runs(source.runs)
+    return noise_table(source), sections_of_runs(source.runs)
 
 
-def noise_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+def noise_table(source: Source) -> Table:
     """Return a row for each data set and method."""
-    groups = runs.groupby(["dataset", "method"], sort=False)
+    groups = source.runs.groupby(["dataset", "method"], sort=False)
     rows = [_row(str(dataset), str(method), group) for (dataset, method), group in groups]
-    return Table(name, experiment["title"], _COLUMNS, [rows], [_NOTE], n_labels=2)
+    return Table(source.report.name, source.experiment["title"], _COLUMNS, [rows], [_NOTE], n_labels=2)
 
 
 def called_real(runs: pd.DataFrame) -> str:
@@ -68,20 +67,18 @@ def _row(dataset: str, method: str, runs: pd.DataFrame) -> list[Entry]:
 
 
 def _mean(values: pd.Series) -> Entry:
-    known = values.dropna()
-    if known.empty:
+    if not (n_known := values.count()):
         return Entry(NO_CELL)
-    mean, spread = float(known.mean()), float(known.std(ddof=0))
-    detail = f"mean and standard deviation over {counted(len(known), 'draw')}"
+    mean, spread = float(values.mean()), float(values.std(ddof=0))
+    detail = f"mean and standard deviation over {counted(n_known, 'draw')}"
     return Entry(percentage(mean, spread), mean, spread, detail=detail)
 
 
 def _median(values: pd.Series, shown: Callable[[float], str]) -> Entry:
-    known = values.dropna()
-    if known.empty:
+    if not (n_known := values.count()):
         return Entry(NO_CELL)
-    median = float(known.median())
-    return Entry(shown(median), median, detail=f"median over {counted(len(known), 'draw')}")
+    median = float(values.median())
+    return Entry(shown(median), median, detail=f"median over {counted(n_known, 'draw')}")
 
 
 def chart_of(source: Source) -> Chart | None:

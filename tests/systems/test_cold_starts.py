@@ -1,0 +1,84 @@
+"""First solves and learners are timed: what they would import is imported before their clocks start."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kdrbench.datasets import load_dataset
+from kdrbench.datasets.prepared import save_prepared
+from kdrbench.solvers.registry import SOLVERS
+from support.kpca_trick_cases import kpca_batch
+from support.one_batch import batch_of
+
+KERNELS = ("gaussian", "polynomial", "multiquadric")
+# In a process of its own that has imported no more than a job does: modules that are loaded after its preparation.
+COMMON = """
+import json, os, sys
+from functools import partial
+from pathlib import Path
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.system import RunContext
+from kdrbench.datasets.prepared import load_prepared
+from kdrbench.suite.systems import build_system
+
+data, limits, found = load_prepared(Path(sys.argv[1])), Limits(60.0, 1024), {}
+"""
+# Folds are drawn by another process, which keeps the data, so that scikit-learn is not imported for them.
+SOLVE = """
+from kdrbench.solvers import build_solver, solve
+from kdrbench.solvers.monitor import IterationMonitor
+from kdrbench.suite.systems.ikdr.definition import CellDefinition
+from kdrbench.suite.systems.ikdr.folds import Fold
+from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
+
+features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
+fold = Fold(features, data.labels, features[:0], data.labels[:0], 0)
+system = build_system("ikdr")
+for line in sys.stdin:
+    batch, ends = Batch.from_json(line), os.pipe()
+    if not (child := os.fork()):
+        system.prepare(batch, data, RunContext(limits))
+        cell = CellDefinition.of(batch)
+        run = make_solver_run(cell, build_solver(cell.method), 1024.0, 0, fold)
+        start, known = partial(run.starts(), run.problem), set(sys.modules)
+        solve(run.solver, run.problem, start, IterationMonitor(20))
+        os.write(ends[1], json.dumps(sorted(set(sys.modules) - known)).encode())
+        os._exit(0)
+    os.close(ends[1])
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, line
+    with open(ends[0]) as stream:
+        found[f"{batch.definition['method']['method']} {batch.definition['kernel']['family']}"] = json.load(stream)
+print(json.dumps(found))
+"""
+LEARN = """
+batch, folder = Batch.from_json(sys.stdin.readline()), Path(sys.argv[1]).with_name("run")
+run, known = build_system("kpca_trick").prepare(batch, data, RunContext(limits))(0), set(sys.modules)
+folder.mkdir()
+assert len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder))))) == len(batch.rows)
+print(json.dumps({"learners": sorted(set(sys.modules) - known)}))
+"""
+
+
+def late_imports(code, dataset, batches, folder):
+    save_prepared(load_dataset(dataset), folder / "data.npz")
+    lines, words = "".join(f"{batch.to_json()}\n" for batch in batches), [sys.executable, "-c", COMMON + code]
+    done = subprocess.run([*words, folder / "data.npz"], input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {place: modules[:3] for place, modules in json.loads(done.stdout).items() if modules}
+
+
+@pytest.mark.whole
+def test_a_first_solve_imports_nothing(tmp_path):
+    batches = [batch_of(method, kernel=kernel) for method in sorted(SOLVERS) for kernel in KERNELS]
+    chosen = [batch for batch in batches if batch.definition["method"]["method"] != "ism_2018"]
+    assert not late_imports(SOLVE, "wine", chosen, tmp_path)
+
+
+@pytest.mark.whole
+def test_no_learner_imports_on_its_clock(tmp_path):
+    assert not late_imports(LEARN, "iris-bundled", [kpca_batch(learners=("nca", "lmnn", "dne"))], tmp_path)
