@@ -80,7 +80,7 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) 
         click.echo("\n".join(aligned([_TITLES, *map(_row, pairs)], 2)))
     if without:
         left = "left out" if pairs else "nothing can be compared"
-        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+        click.echo(f"kdrbench: {left}: {'; '.join(without)}; the table's column message says why", err=True)
     if pairs and "time_s" not in {pair.metric for pair in pairs}:
         for reason in without_time(runs, chosen):
             click.echo(f"kdrbench: no times are compared: {reason}", err=True)
