@@ -45,11 +45,6 @@ def eventually(condition):
     return met
 
 
-def address_of(tab):
-    """Return the page's address as the page has it: the browser's driver may hear of two quick changes out of order."""
-    return tab.evaluate("location.href")
-
-
 def column(table, number):
     """Return the words of a column of a table, counted from 1."""
     return table.locator(f"tbody tr > :nth-child({number})").all_inner_texts()
