@@ -45,18 +45,9 @@ def test_rows_with_missing_values_are_left_out_on_request(tmp_path):
         (CSV, {"target": "side", "drop": ["hight"]}, "drop: unknown column 'hight'.*Did you mean 'height'"),
         (CSV, {"target": "width"}, "column 'side' holds 'left' in row 1, which is no number"),
         ("x\n1\n2\n", {"target": "x"}, "single column, 'x'; name what is between its columns: delimiter"),
-        (
-            "0,1,2\n5,4,3\n1,3,3\n",
-            {"target": "2"},
-            "first line holds '0': it may be a sample or.*header: false or header",
-        ),
-        (
-            "x;side\n1,234;a\n5,678;b\n",
-            {"target": "side"},
-            "column 'x' holds '1,234' in row 1.* decimal: \",\"",
-        ),
-        ("x;side\n1,5;a\n2,5;b\n", {"target": "side", "one_hot": True}, "column 'x' holds '1,5' in row 1.*decimal"),
-        ("x;side\n1.5;a\n2,5;b\n", {"target": "side", "decimal": ","}, "column 'x' holds '1.5' in row 1.*decimal"),
+        ("0,1,2\n5,4,3\n1,3,3\n", {"target": "2"}, "first line, 0, 1, 2, may be a sample or.*header: false or header"),
+        ("x;side\n1,234;a\n5,678;b\n", {"target": "side"}, "column 'x' holds '1,234'; is the comma.*thousands: \",\""),
+        ("x;y;side\n1,5;0.25;a\n2,5;0.5;b\n", {"target": "side"}, "column 'x' holds '1,5'; is the comma.*decimal"),
         ("a,,side\n1,2,a\n2,4,b\n", {"target": "side"}, "column 2 has no name in the first line; give it one"),
         ("x,y\n1,0.5\n3,0.75\n4,0.25\n", {"target": "y"}, "target holds continuous values, for instance 0.5"),
         ("x,y\n1.2.3,a\n3,b\n", {"target": "y"}, "column 'x' holds '1.2.3' in row 1, which is no number"),
@@ -80,21 +71,35 @@ def test_what_is_no_data_set_is_said_with_what_to_do(tmp_path, text, options, wo
 
 WANTED = np.array([[1.5, 1200], [2.5, 300], [0.5, 40], [3, 5]])
 AS_PEOPLE_HAVE_THEM = {
-    "no header": ("a.data", "1.5,1200,left\n2.5,300,right\n0.5,40,left\n3,5,right\n", {"target": "3", "header": False}),
-    "no header, all numbers": ("a.csv", "0,1.5,1200\n1,2.5,300\n0,.5,40\n1,3,5\n", {"target": 1, "header": False}),
+    "no header": ("a.data", "1.5,1200,left\n2.5,300,right\n0.5,40,left\n3,5,right\n", {"target": "3"}),
+    "no header, all numbers": ("a.csv", "0,1.5,1200\n1,2.5,300\n0,.5,40\n1,3,5\n", {"target": 1}),
     "the index of pandas": ("a.csv", ",x,y,side\n0,1.5,1200,left\n1,2.5,300,right\n2,.5,40,left\n3,3,5,right\n", {}),
+    "row names of R": ("a.csv", "x,y,side\na,1.5,1200,left\nb,2.5,300,right\nc,.5,40,left\nd,3,5,right\n", {}),
     "Id": ("a.csv", "Id,x,y,side\n1,1.5,1200,left\n2,2.5,300,right\n3,.5,40,left\n4,3,5,right\n", {}),
     "classes none and NA": ("a.csv", "x,y,side\n1.5,1200,NA\n2.5,300,none\n.5,40,NA\n3,5,none\n", {}),
     "quotes after spaces": ("a.csv", 'x, y, side\n1.5, 1200, "a, b"\n2.5, 300, "c"\n0.5, 40, "a, b"\n3, 5, c\n', {}),
-    "decimal commas, no header": (
-        "a.csv", "1,5;1200;le\n2,5;300;ri\n0,5;40;le\n3;5;ri\n", {"target": 3, "header": False, "decimal": ","}
-    ),
+    "decimal commas": ("a.csv", "x;y;side\n1,5;1200;left\n2,5;300;right\n0,5;40;left\n3;5;right\n", {}),
+    "decimal commas, no header": ("a.csv", "1,5;1200;left\n2,5;300;right\n0,5;40;left\n3;5;right\n", {"target": 3}),
+    "both separators": ("a.csv", "x;y;side\n1,5;1.200,0;left\n2,5;300;right\n0,5;40;left\n3;5;right\n", {}),
     "tabs": ("a.TSV", "x\ty\tside\n1.5\t1200\tleft\n2.5\t300\tright\n.5\t40\tleft\n3\t5\tright\n", {}),
     "white space": ("a.dat", "x y side\n1.5  1200 le\n2.5 300  ri\n.5 40 le\n3 5 ri\n", {"delimiter": " "}),
     "packed": ("a.csv.gz", "x,y,side\n1.5,1200,left\n2.5,300,right\n.5,40,left\n3,5,right\n", {}),
     "capitals": ("A.CSV", "x,y,side\n1.5,1200,left\n2.5,300,right\n.5,40,left\n3,5,right\n", {}),
     "UTF-16": ("utf-16.csv", "x\ty\tside\n1.5\t1200\tleft\n2.5\t300\tright\n.5\t40\tleft\n3\t5\tright\n", {}),
+    "sep=": ("a.csv", "sep=;\r\nx;y;side\r\n1.5;1200;left\r\n2.5;300;right\r\n.5;40;left\r\n3;5;right\r\n", {}),
     "a mark": ("a.csv", "\ufeffx,y,side\n1.5,1200,left\n2.5,300,right\n.5,40,left\n3,5,right\n", {}),
+    "thousands": ("a.csv", 'x,y,side\n1.5,"1,200.0",left\n2.5,300,right\n.5,40,left\n3,5,right\n', {}),
+    "named thousands": (
+        "a.csv", 'x,y,side\n1.5,"1,200",a\n2.5,300,b\n.5,40,a\n3,5,b\n', {"thousands": ","}
+    ),
+    "blanks of thousands": ("a.csv", "x;y;side\n1,5;1 200;left\n2,5;300;right\n,5;40;left\n3;5;right\n", {}),
+    "delimiters at the end": ("a.csv", "x,y,side\n1.5,1200,a,\n2.5,300,b,\n.5,40,a,\n3,5,b,\n,,,\n", {}),
+    "ARFF": (
+        "a.arff",
+        "% old\n@RELATION r\n@attribute 'x 1' numeric\n@attribute y REAL\n@attribute side {None,'to b'}\n@DATA\n"
+        "1.5,1200,None\n2.5,300,'to b'\n.5,40,None\n% of 2\n3,5,'to b'\n?,5,None\n",
+        {"missing": "drop"},
+    ),
 }  # fmt: skip
 
 
@@ -132,6 +137,7 @@ def test_words_become_columns_of_0_and_1(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        (b"PK\x03\x04rest", "is a workbook or zip archive; save the table as CSV"),
         ("x,größe\n1,a\n2,b\n".encode("cp1252"), "no table of UTF-8 text: .*encoding: cp1252"),
         ("x,y\n1,a\n".encode("utf-16-le"), "holds zero bytes.*encoding: utf-16-le"),
     ],

@@ -160,6 +160,11 @@ def read_unpacked(path: Path) -> bytes:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
+def labelled_kernel(path: Path, *, n: int) -> Parsed:
+    """Read ``n`` lines, each a class and ``n`` kernel values between commas."""
+    return table(path, names=n, label=0)
+
+
 def cmu_faces(path: Path) -> Parsed:
     """Read the quarter-size images, sorted by name; labels are the persons; pose, expression and eyes are further ones.
 
@@ -310,6 +315,7 @@ PARSERS: dict[str, Callable[..., Parsed]] = {
     ),
     "gyrb_standin": gyrb_standin,
     "idx_images": idx_images,
+    "labelled_kernel": labelled_kernel,
     "matlab_arrays": matlab_arrays,
     "moons": partial(_generated, synthetic.two_pairs_of_moons, ["x1", "y1", "x2", "y2"], "second pair"),
     "noise": partial(_generated, synthetic.noise, n_classes=2),

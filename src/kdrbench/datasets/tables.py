@@ -3,42 +3,45 @@
     datasets:
       flowers: {loader: csv, path: flowers.csv, target: species}
 
-The first line names the columns. Every column but the ``target`` and those in ``drop`` is a feature, and must hold
-numbers; words become columns of 0 and 1 with ``one_hot``. Without ``target`` a column called target, class or label is
-taken. A row with a missing value is an error, or left out with ``missing: drop``.
+Every column but the ``target`` and those in ``drop`` is a feature, and must hold numbers; words become columns of 0 and
+1 with ``one_hot``. Without ``target`` a column called target, class or label is taken. A row with a missing value is an
+error, or left out with ``missing: drop``.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import re
 import shlex
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.datasets.parsers import read_unpacked
 from kdrbench.datasets.registry import load_registry
-from kdrbench.errors import InputError, counted, in_words, unknown_name
-from kdrbench.extras import needed_for
+from kdrbench.datasets.table_text import (
+    ABSENT,
+    first_fault,
+    has_header,
+    is_row_numbers,
+    looks_numeric,
+    numbers_of,
+    read_text,
+    split_fields,
+)
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOADERS = {"csv": "kdrbench.datasets.tables:CsvTable"}
-# Endings of files, which may be packed by gzip.
-_ENDINGS = ("csv", "tsv", "tab", "txt", "data", "dat")
+LOADERS = {"csv": "kdrbench.datasets.tables:CsvTable", "arff": "kdrbench.datasets.tables:ArffTable"}
+# Loaders by the endings of files, which may be packed by gzip.
+_ENDINGS = {**dict.fromkeys(("csv", "tsv", "tab", "txt", "data", "dat"), "csv"), "arff": "arff"}
 _NO_TABLES = ("xlsx", "xls", "ods", "parquet", "feather", "sav", "dta")
 _TARGETS = ("target", "class", "label")
 # Names of columns that number the rows, in small letters; an index of pandas or R has none.
@@ -46,15 +49,7 @@ _ROW_NAMES = ("", "unnamed: 0", "index", "id", "row", "rownames", "row.names", "
 # Rows from which on a column that counts them is suspect, and the most categories of a column.
 _MANY = 50
 _NUMBERED = ": the first line holds values, so columns have numbers"
-# A delimiter that splits every line alike is taken; a comma last, for it may be that of decimals.
-_DELIMITERS = ("\t", ";", "|", ",")
-_SAMPLE = 200
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-# Missing in any column, and in a column of numbers only: "none" and "NA" may be classes or categories.
-_ABSENT = ("", "?", "nan")
-_ABSENT_NUMBERS = (*_ABSENT, "na", "n/a", "null", "none", "-", "#n/a")
-_TRUTH = {"true": 1.0, "false": 0.0}
-_NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
+_ATTRIBUTE = r"""(?im)^\s*@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s"""
 Words = dict[str, NDArray[Any]]
 _Columns = Instance((list, tuple), "a list of columns")
 
@@ -72,7 +67,7 @@ def table_of(word: str) -> tuple[str, dict[str, str]] | None:
         raise InputError(f"{file} is no text file; save the table as CSV (pandas: to_csv(..., index=False))")
     if not ending:
         return None
-    definition = {"loader": "csv", "path": file.as_posix(), **({"target": target} if target else {})}
+    definition = {"loader": _ENDINGS[ending], "path": file.as_posix(), **({"target": target} if target else {})}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(re.sub(r"\.gz$", "", file.name, flags=re.IGNORECASE)).stem)
     return f"{name}_own" if name in load_registry() else name, definition
 
@@ -87,10 +82,9 @@ def _ending(path: str) -> str:
 class CsvTable:
     """Lines of values between delimiters; a path from the working folder.
 
-    ``header`` says whether the first line names the columns, which it must say of one that holds numbers; without a
-    header columns are called 1, 2, ... Where they are not given, ``encoding`` is UTF-8 or what the file's mark says and
-    ``delimiter`` what splits the first lines alike. ``decimal`` is the mark of decimals. The other options are those of
-    this module.
+    ``header`` says whether the first line names the columns, ``encoding`` what the text is in, ``delimiter``,
+    ``decimal`` and ``thousands`` how values are written: all are found out where they are not given. Without a header
+    columns are called 1, 2, ... The other options are those of this module.
     """
 
     path: str = ""
@@ -100,7 +94,8 @@ class CsvTable:
     one_hot: Annotated[Any, Instance((bool, list, tuple), "true, or a list of columns")] = False
     header: Annotated[Any, OneOf(("auto", True, False))] = "auto"
     delimiter: str = ""
-    decimal: Annotated[str, OneOf((".", ","))] = "."
+    decimal: Annotated[str, OneOf(("", ".", ","))] = ""
+    thousands: str = ""
     encoding: str = ""
     licence: ClassVar[str] = "the user's own"
 
@@ -116,11 +111,8 @@ class CsvTable:
         labels, words = table[target][rows], {name: table[name][rows] for name in table if name != target}
         listed = [] if isinstance(self.one_hot, bool) else self._columns("one_hot", self.one_hot, list(words))
         read = {name: words[name] for name in words if name not in listed}
-        numbers = numbers_of(read, self.decimal)
-        texts = [name for name in read if name not in numbers]
-        if self.one_hot is True:
-            # Numbers in another notation are no categories.
-            texts = [name for name in texts if all(map(_NUMERAL.fullmatch, words[name]))]
+        numbers = numbers_of(read, self.path, self.decimal, self.thousands)
+        texts = [] if self.one_hot is True else [name for name in read if name not in numbers]
         absent = {name: np.isnan(numbers[name]) if name in numbers else _is_absent(words[name]) for name in words}
         absent[target] = _is_absent(labels)
         kept = ~np.any(list(absent.values()), axis=0)
@@ -136,21 +128,19 @@ class CsvTable:
             columns |= {name: numbers[name][kept]} if name in numbers else self._indicators(name, words[name][kept])
         return np.column_stack(list(columns.values())), labels[kept].tolist(), list(columns)
 
-    def _table(self) -> Words:
-        """Return the values as text, under the names of their columns."""
+    def _text(self) -> tuple[Path, str]:
         if not self.path:
             raise InputError("path is missing; name the file: path: path/to/file")
         path = Path(self.path).expanduser()
-        fields = split_fields(path, read_text(path, self.encoding), self.delimiter)
-        first = fields.iloc[0].tolist()
-        if self.header is False:
-            return _under_names(path, fields, [str(number + 1) for number in range(len(first))])
-        if self.header == "auto" and (numeric := list(filter(_NUMERAL.fullmatch, first))):
-            raise InputError(
-                f"{path}: the first line holds {numeric[0]!r}: it may be a sample or the names of the columns; say "
-                "which with header: false or header: true (--data-option header=false)"
-            )
-        return _under_names(path, fields.iloc[1:], first)
+        return path, read_text(path, self.encoding)
+
+    def _table(self) -> Words:
+        """Return the values as text, under the names of their columns."""
+        path, text = self._text()
+        fields = split_fields(path, text, self.delimiter)
+        headed = has_header(path, fields) if self.header == "auto" else self.header
+        names = fields.iloc[0].tolist() if headed else [str(number + 1) for number in range(fields.shape[1])]
+        return _under_names(path, fields.iloc[1:] if headed else fields, names)
 
     def _target(self, names: list[str]) -> str:
         if self.target != "":
@@ -181,7 +171,7 @@ class CsvTable:
                 column = f"column {name!r}" if name else "the column without a name"
                 _warn(f"{self.path}: {column} numbers or names the rows, and is left out")
                 del kept[name]
-            elif len(words) >= _MANY and _is_row_numbers(words):
+            elif len(words) >= _MANY and is_row_numbers(words):
                 _warn(
                     f"{self.path}: column {name!r} counts the rows, which tells the class in a sorted file; if it is "
                     f"no measurement, leave it out with drop: [{name}] ({_option('drop', name)})"
@@ -205,13 +195,12 @@ class CsvTable:
             return []
         shown = []
         for name in words:
-            place = _first_fault(words[name], self.decimal)
+            place = first_fault(words[name], self.decimal, self.thousands)
             shown.append(f"column {name!r} holds {words[name][place]!r} in row {rows[place] + 1}")
         listed = ", ".join(words)
         return [
             f"{', '.join(shown)}, which is no number; code words by one_hot: [{listed}] (--data-option one_hot=true), "
-            f"leave it out with drop: [{listed}] ({_option('drop', listed)}), or is it the target? For decimal "
-            'commas write decimal: "," (--data-option decimal=,)'
+            f"leave it out with drop: [{listed}] ({_option('drop', listed)}), or is it the target?"
         ]
 
     def _indicators(self, name: str, words: NDArray[Any]) -> dict[str, FloatArray]:
@@ -238,114 +227,23 @@ class CsvTable:
             )
 
 
-def read_text(path: Path, encoding: str = "") -> str:
-    """Return the text of a file, unpacked; UTF-8 or what its byte order mark says, unless ``encoding`` names another.
+@dataclass(frozen=True)
+class ArffTable(CsvTable):
+    """A file of Weka or OpenML: ``@attribute`` lines name the columns, values follow ``@data``; ``%`` is a comment."""
 
-    Raises ``InputError`` for a file that is no text.
-    """
-    if not path.is_file():
-        raise InputError(f"there is no file {path} (looked for in {Path.cwd()})")
-    content = read_unpacked(path)
-    marked = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
-    try:
-        text = content.decode(encoding or marked)
-    except (UnicodeError, LookupError) as error:
-        raise InputError(
-            f"{path} is no table of {encoding or 'UTF-8'} text: {in_words(error)}; save it as UTF-8, or name what it "
-            "is, such as encoding: cp1252 (a spreadsheet on Windows)"
-        ) from error
-    if "\0" in text:
-        raise InputError(f"{path} holds zero bytes; if it is a table in UTF-16, write encoding: utf-16-le or utf-16-be")
-    return text
-
-
-def split_fields(path: Path, text: str, delimiter: str = "") -> pd.DataFrame:
-    """Return the fields of all lines that are not empty, as stripped text; columns are numbered.
-
-    Without a ``delimiter`` it is a tab, semicolon, bar or comma, whichever splits each line into as many fields.
-
-    Raises ``InputError`` for lines of unequal lengths, a single column, or no line at all.
-    """
-    with needed_for("a table in a file"):
-        import pandas as pd
-
-    if not text.strip():
-        raise InputError(f"{path} is empty; its first line holds the names of the columns")
-    delimiter = delimiter or _delimiter(text)
-    separator = r"\s+" if delimiter == " " else delimiter
-    values: dict[str, Any] = {"dtype": "category", "na_filter": False, "skipinitialspace": True}
-    try:
-        fields = pd.read_csv(io.StringIO(text), sep=separator, header=None, index_col=False, **values)
-    except (pd.errors.ParserError, csv.Error, TypeError, ValueError) as error:
-        _check_lengths(path, text, delimiter)
-        raise InputError(f"{path} cannot be split by {delimiter!r}: {in_words(error)}") from error
-    if fields.shape[1] == 1:
-        raise InputError(
-            f"{path} has a single column, {text.split()[0]!r}; name what is between its columns: delimiter (a space "
-            "for any white space)"
-        )
-    # pandas fills a line that is too short.
-    if (fields.iloc[:, -1] == "").any():
-        _check_lengths(path, text, delimiter)
-    words = {}
-    for name in fields:
-        # Of words that come again the different ones alone are worked on.
-        distinct = np.array([str(word).strip() for word in fields[name].cat.categories], dtype=object)
-        words[name] = distinct[fields[name].cat.codes]
-    filled = np.any([column != "" for column in words.values()], axis=0)
-    return pd.DataFrame(words)[filled].reset_index(drop=True)
-
-
-def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
-    return filter(None, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
-
-
-def _delimiter(text: str) -> str:
-    lengths = {mark: [len(row) for row in islice(_rows(text, mark), _SAMPLE)] for mark in _DELIMITERS}
-    even = [mark for mark in _DELIMITERS if len(set(lengths[mark])) == 1 and lengths[mark][0] > 1]
-    return even[0] if even else max(_DELIMITERS, key=lambda mark: (lengths[mark][0], mark == ","))
-
-
-def _check_lengths(path: Path, text: str, delimiter: str) -> None:
-    """Raise ``InputError`` for the first line with another number of fields than the first one."""
-    rows = _rows(text, delimiter)
-    width = len(next(rows))
-    for number, row in enumerate(rows, start=1):
-        if len(row) != width and any(row):
-            raise InputError(f"{path}, row {number}: {len(row)} values; the first line names {width} columns")
-
-
-def numbers_of(fields: Mapping[str, NDArray[Any]], decimal: str = ".") -> dict[str, FloatArray]:
-    """Return the columns that hold numbers; missing values are NaN."""
-    import pandas as pd
-
-    columns = {}
-    for name, words in fields.items():
-        codes, distinct = pd.factorize(words)
-        with suppress(ValueError):
-            columns[name] = np.array([_number(word, decimal) for word in distinct], dtype=np.float64)[codes]
-    return columns
-
-
-def _number(word: str, decimal: str) -> float:
-    """Return the number that a word is, NaN for a missing one; raises ``ValueError`` for any other word."""
-    folded = word.casefold()
-    if folded in _ABSENT_NUMBERS:
-        return np.nan
-    # Python would take digits with underscores for a number.
-    if "_" in word or (decimal != "." and "." in word):
-        raise ValueError(word)
-    return _TRUTH[folded] if folded in _TRUTH else float(word.replace(decimal, "."))
-
-
-def _first_fault(words: Iterable[str], decimal: str) -> int:
-    """Return the place of the first word that is no number; 0 where all are."""
-    for place, word in enumerate(words):
-        try:
-            _number(word, decimal)
-        except ValueError:
-            return place
-    return 0
+    def _table(self) -> Words:
+        path, text = self._text()
+        head, *values = re.split(r"(?im)^\s*@data\s*$", re.sub(r"(?m)^\s*%.*$", "", text), maxsplit=1)
+        names = [a or b or c for a, b, c in re.findall(_ATTRIBUTE, head)]
+        if not names or not values or values[0].lstrip().startswith("{"):
+            raise InputError(
+                f"{path} must have lines @attribute and @data, and then values between commas, not in {{}}"
+            )
+        quote = "'" if "'" in values[0] and '"' not in values[0] else '"'
+        fields = split_fields(path, values[0], ",", quote)
+        if len(names) != fields.shape[1]:
+            raise InputError(f"{path} names {len(names)} attributes, and its first line of data has {fields.shape[1]}")
+        return _under_names(path, fields, names)
 
 
 def _under_names(path: Path, fields: pd.DataFrame, names: list[str]) -> Words:
@@ -362,16 +260,11 @@ def _under_names(path: Path, fields: pd.DataFrame, names: list[str]) -> Words:
 
 def _are_names(words: list[str]) -> bool:
     """Whether all are different, and none is a number with decimals."""
-    return len(set(words)) == len(words) and all(word.isdigit() or not _NUMERAL.fullmatch(word) for word in words)
-
-
-def _is_row_numbers(words: Sequence[str]) -> bool:
-    """Whether the words count the rows, 0, 1, 2, ... or 1, 2, 3, ..."""
-    return words[0] in ("0", "1") and list(words) == [str(int(words[0]) + row) for row in range(len(words))]
+    return len(set(words)) == len(words) and all(word.isdigit() or not looks_numeric(word) for word in words)
 
 
 def _is_absent(words: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.isin(words, [word for word in set(words) if word.casefold() in _ABSENT])
+    return np.isin(words, [word for word in set(words) if word.casefold() in ABSENT])
 
 
 def _option(option: str, columns: str) -> str:
