@@ -165,7 +165,6 @@ def test_the_table_of_extras_is_that_of_pyproject():
             *(NO_WORKFLOW, ["run", "wine", "linear", "ism", "--time-limit", "9"], 0, "^converged"),
             marks=pytest.mark.whole,
         ),
-        pytest.param(NO_WORKFLOW, ["doctor"], 0, r"pip install '.*\[workflow\]'", marks=pytest.mark.whole),
         (NO_WORKFLOW, ["compare", "ism", "dg"], 2, r"needs the package pandas.*'.*\[workflow\]'$"),
         (["data"], ["data", "fetch", "ionosphere"], 2, r"needs the package pooch.*'.*\[data\]'"),
         pytest.param(

@@ -90,7 +90,7 @@ def test_a_layer_holds_what_differs_alone(layered):
 def test_an_earlier_state_is_opened_by_the_name_of_its_layer(packed, newer, layered):
     assert state_of(layered / "layers/base") == state_of(packed)
     assert state_of(layered / "layers/2026-12-01") == state_of(layered)
-    assert kdrbench("show", "first/wine/gaussian/gm/1", "--results", layered / "layers/base").exit_code == 0
+    assert kdrbench("compare", "--results", layered / "layers/base").exit_code == 0
     assert manifest_of(str(layered)) == layered / "layers/2026-12-01/manifest.json"
     with pytest.raises(InputError, match="absent is no packed record"):
         record_at(layered / "layers/absent")

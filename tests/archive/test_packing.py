@@ -160,7 +160,6 @@ def test_a_folder_with_results_is_not_written_over(results, packed):
     [
         ("compare", "ism", "gm", "--results"),
         ("compare", "--results"),
-        ("show", "first/wine/gaussian/gm/1", "--results"),
         ("reports", "first", "--out", "OUT", "--results"),
         ("summary", "--out", "OUT", "--results"),
     ],

@@ -1,4 +1,4 @@
-"""`kdrbench compare` and `kdrbench show`, on made-up runs."""
+"""`kdrbench compare`, and the steps that make reports, on made-up runs."""
 
 import json
 import shutil
@@ -12,14 +12,10 @@ from scipy.stats import wilcoxon
 
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
-from kdrbench.suite.engine.record import append_records, column_types
 from kdrbench.suite.findings.pairwise import compare_solvers
 from kdrbench.suite.paired import holm
-from kdrbench.suite.systems.ikdr.system import IKDRRecord
-from support.made_up import record
 from support.record_folders import whole_config as frozen_config
-from support.report_rows import run, trace_line
-from support.tiny_system import tiny_record
+from support.report_rows import run
 
 RNG = np.random.default_rng(0)
 
@@ -96,18 +92,7 @@ def results(tmp_path):
     """Results of two solvers, as the workflow leaves them."""
     rows = folds("a", [-3.0, -2.0], [1.0, 1.0]) + folds("b", [-2.0, -1.0], [2.0, 2.0])
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
-    (tmp_path / "config.json").write_text(json.dumps(frozen_config(["e", "begun"]) | {"run": ["e"]}))
-    for row in rows:
-        job = f"e/wine/gaussian/{row['method']}/0-1.jsonl"
-        columns = {"cost": row["cost"], "value_calls": 9, "message": "well", "optimality": "saddle", "trace_file": job}
-        made = record("wine", row["method"], row["run"], **columns)
-        append_records(tmp_path / "runs" / job, [made])
-    (tmp_path / "runs" / "begun").mkdir()
-    trace = tmp_path / "traces" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
-    trace.parent.mkdir(parents=True)
-    points = [(0, 0.1, -1.0), (0, 0.2, -2.9999), (0, 0.5, -3.0), (1, 0.1, -9.0)]
-    lines = [trace_line("a", fold, time_s=at, cost=cost, stationarity=0.5, calls=7) for fold, at, cost in points]
-    trace.write_text("".join(lines))
+    (tmp_path / "config.json").write_text(json.dumps(frozen_config(["e"]) | {"run": ["e"]}))
     return tmp_path
 
 
@@ -142,17 +127,7 @@ def test_what_is_not_there_is_one_sentence_and_2(results):
     for words, message in [
         (["compare", "a", "c"], "unknown method 'c'"),
         (["compare", "a", "b", "--experiment", "f"], "unknown experiment 'f'; allowed: e"),
-        (
-            ["show", "e/wine/gaussian/a"],
-            "a run of 'e' is named experiment/dataset/kernel/method/run, for instance e/wine/gaussian/a/0; got",
-        ),
-        (["show", "f/wine/gaussian/a/0"], "unknown experiment 'f'; allowed: begun, e"),
-        (["show", ""], "unknown experiment ''; allowed: begun, e"),
-        (["show", "begun/wine/gaussian/a/0"], "'begun' has no rows yet: no job of it has ended"),
         (["compare", "a", "b", "--name", "mine"], "mine/config.json is not there: start the workflow"),
-        (["show", "e/wine/gaussian/c/0"], "unknown method 'c'; allowed: a, b"),
-        (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
-        (["show", "e/wine/gaussian/a/7"], "unknown run '7'; allowed: 0, 1"),
     ]:
         done = kdrbench(*words, "--results", results)
         assert (done.exit_code, message in done.stderr) == (2, True)
@@ -169,7 +144,7 @@ def test_runs_that_failed_are_counted_and_not_compared(results):
     kept(results, "failed", "a")
     done = kdrbench("compare", "a", "b", "--results", results)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("kdrbench: nothing can be compared: of 'a' 2 of 2 runs failed; `kdrbench show`")
+    assert done.stderr.startswith("kdrbench: nothing can be compared: of 'a' 2 of 2 runs failed; the table")
     assert kdrbench("compare", "a", "b", "--results", results, "--json").stdout == "[]\n"
     table = pd.read_csv(results / "ikdr.csv")
     table.loc[0, "status"] = "converged"
@@ -198,67 +173,6 @@ def test_a_damaged_table_is_named_with_what_to_do(results):
         assert (done.exit_code, done.stdout) == (2, "")
         assert done.stderr.startswith(f"kdrbench: {path} is no whole table (")
         assert "; delete it and start the workflow again" in done.stderr
-
-
-def test_show_takes_the_name_of_a_configuration(results):
-    (results / "mine").mkdir()
-    (results / "config.json").rename(results / "mine" / "config.json")
-    words = ["show", "e/wine/gaussian/a/0", "--results", results, "--name"]
-    assert "converged - well" in kdrbench(*words, "mine").stdout
-    assert "config.json is not there: start the workflow" in kdrbench(*words, "mini").stderr
-
-
-def test_show_takes_the_record_that_was_made_last(results):
-    seconds = {"time_s": 0.5, "cpu_s": 0.25, "warm_s": 0.125, "warm_iqr_s": 0.0625, "repeats": 3}
-    newer = record("wine", "a", 0, message="again", started_at="2026-01-01T00:00:00+00:00", **seconds)
-    append_records(results / "runs" / "e" / "wine" / "cheap.jsonl", [newer])
-    shown = kdrbench("show", "e/wine/gaussian/a/0", "--results", results).output
-    assert "converged - again" in shown
-    assert "time: time_s 0.5, cpu_s 0.25, warm_s 0.125, warm_iqr_s 0.0625, repeats 3, " in shown
-
-
-def test_show_says_status_provenance_and_trace(results):
-    done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
-    assert done.exit_code == 0, done.output
-    first, *lines = done.output.splitlines()
-    assert first == "e/wine/gaussian/a/0: converged - well"
-    titles = [line.partition(":")[0] for line in lines]
-    assert titles == ["result", "time", "memory", "calls", "problem", "provenance", "trace"]
-    assert lines[0] == "result: cost -3, quality_metric accuracy, quality 0.95, optimality saddle"
-    # Words that are empty are left out.
-    assert lines[4].startswith("problem: paradigm supervised, split folds, partition 0, n_train 0, ")
-    assert lines[-1] == (
-        "trace: 3 iterates seen; cost -1 at 0.1 s, -3 at 0.5 s, lowest -3, within 0.01 % of it after 0.2 s"
-    )
-    said = json.loads(kdrbench("show", "e/wine/gaussian/a/0", "--results", results, "--json").output)
-    assert (len(said["trace"]), said["cost"]) == (3, -3.0)
-    assert set(said) == {*column_types(IKDRRecord), "trace"}
-    assert "trace: none" in kdrbench("show", "e/wine/gaussian/b/1", "--results", results).output
-
-
-@pytest.mark.parametrize("frozen", ["config.json", "demo/config.json"])
-def test_show_knows_the_columns_of_any_system(tmp_path, frozen, monkeypatch):
-    monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
-    rows = [tiny_record(half, number=7) for half in ("first", "second")]
-    append_records(tmp_path / "runs" / "e" / "wine" / "cheap.jsonl", rows)
-    (tmp_path / frozen).parent.mkdir(exist_ok=True)
-    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "support.tiny_system:TinySystem"}}}))
-    done = kdrbench("show", "e/wine/it/7/second", "--results", tmp_path)
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
-    assert lines[0] == "e/wine/it/7/second: failed - not well"
-    # It has no answer, and no calls.
-    assert [line.partition(":")[0] for line in lines[1:]] == ["time", "memory", "problem", "provenance", "trace"]
-    assert json.loads(kdrbench("show", "e/wine/it/7/first", "--results", tmp_path, "--json").stdout)["half"] == "first"
-    message = "a run of 'e' is named experiment/dataset/method/run/half, for instance e/wine/it/7/first; got 'e/wine'"
-    assert message in kdrbench("show", "e/wine", "--results", tmp_path).stderr
-
-
-def test_show_says_which_rows_are_of_no_system_it_knows(results):
-    path = results / "runs" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
-    path.write_text(path.read_text().replace('"schema_version":8', '"schema_version":7'))
-    done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
-    assert (done.exit_code, "must have schema version 8, got 7; read it with the" in done.stderr) == (2, True)
 
 
 @pytest.fixture

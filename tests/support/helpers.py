@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.evaluation import build_problem
@@ -21,8 +20,6 @@ KERNELS = {
     "gaussian": Gaussian(sigma=2.0),
     "multiquadric": Multiquadric(offset=1.5),
 }
-
-needs_authors_cancer = pytest.mark.needs("mirror")
 
 
 def authors_cancer():

@@ -1,13 +1,9 @@
-"""Small batches of the KPCA trick's tables, and rows made up for them."""
+"""Small batches of the KPCA trick's tables."""
 
-import dataclasses
 from functools import cache
 
 from kdrbench.datasets import load_dataset
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.record import Provenance
-from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord
-from support.made_up import provenance
 
 SIGMAS = {"sigmas": [0.1, 1.0, 10.0]}
 VARIANTS = ("plain", "cross_validated", "aligned", "centred")
@@ -34,14 +30,3 @@ def kpca_batch(learners=("dne",), variants=VARIANTS, runs=(0, 1), seed=0, data_s
         seed=seed,
         threads=1,
     )
-
-
-def kpca_record(**changes):
-    """A row of plain DNE on Iris; columns of its provenance may be named as well."""
-    names = {field.name for field in dataclasses.fields(Provenance)} & set(changes)
-    axes = {"experiment": "kpca_tables", "dataset": "iris", "run": 0, "learner": "dne", "variant": "plain", "seed": 0}
-    seconds = {"tuning_cpu_s": 1.5, "tuning_wall_s": 2.0, "learning_cpu_s": 0.25, "learning_wall_s": 0.5}
-    numbers = {"n_coordinates": 4, "n_train": 100, "n_test": 50, "n_features": 4, "n_folds": 5, "accuracy": 0.9}
-    values = {"status": "converged", "message": "", "time_s": 2.5, "cpu_s": 1.75} | axes | seconds | numbers | changes
-    made = provenance(**{name: values.pop(name) for name in names})
-    return KPCATrickRecord(schema_version=KPCATrickRecord.SCHEMA_VERSION, provenance=made, **values)

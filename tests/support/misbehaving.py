@@ -158,11 +158,6 @@ class WantsAnOracle(Misbehaving):
     requires: ClassVar[frozenset[str]] = frozenset({"third_derivative"})
 
 
-class NoSolver:
-    def run(self, problem, start, monitor):
-        return start
-
-
 @dataclass(frozen=True)
 class LiesAndGoesOn(Misbehaving):
     """Catches what the referee says of its iterate."""

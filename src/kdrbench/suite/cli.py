@@ -19,7 +19,6 @@ from kdrbench.extras import said_of_missing
 _SECTIONS = {
     "Use": {
         "data": ("data", "List, fetch and verify the registered data sets."),
-        "doctor": ("doctor", "Check the environment: packages, threads, data, Slurm, TeX, browser."),
         "forget": ("progress", "Mark runs to be made again."),
         "list": ("listing", "List solvers, kernels, data sets, baselines, learners, experiments."),
         "plan": ("plan", "Estimate runs and core-hours before anything runs."),
@@ -34,7 +33,6 @@ _SECTIONS = {
     "Read": {
         "compare": ("compare", "Compare two solvers run by run, or all solvers."),
         "report": ("report", "Make all tables, figures and pages of a record, or a site of several."),
-        "show": ("show", "Show the record of a run: status, result, time, calls, provenance, trace."),
     },
     "Ship": {
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),

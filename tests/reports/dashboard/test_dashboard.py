@@ -304,7 +304,7 @@ def test_the_command_writes_the_page(small, monkeypatch):
     monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
     config, runs, folder = small
     (folder / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr("kdrbench.suite.reports.outputs.dashboard_parts", lambda config: ["reports/sizes.json"])
+    monkeypatch.setattr("kdrbench.suite.commands.reports.dashboard_parts", lambda config: ["reports/sizes.json"])
     (folder / "sizes.json").write_text(bar_chart().to_json())
     runs.drop(columns="system").to_csv(folder / "ikdr.csv", index=False)
     words = ["dashboard", "--results", folder, "--out", folder]

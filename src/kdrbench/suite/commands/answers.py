@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import click
+import pandas as pd
 
 from kdrbench.errors import InputError, unknown_name, visible
-
-if TYPE_CHECKING:
-    from kdrbench.suite.commands.options import Runs
-    from kdrbench.suite.findings.answers import Answer
-    from kdrbench.suite.findings.pairwise import Matrix, Standing
+from kdrbench.suite.commands.options import Runs, aligned
+from kdrbench.suite.findings.answers import Answer, answer_of
+from kdrbench.suite.findings.nearness import traces_of
+from kdrbench.suite.findings.pairwise import Matrix, Standing, factor
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.reports.tables.labels import method_label
+from kdrbench.suite.systems.league.system import fixed_beside
 
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 
@@ -23,13 +25,6 @@ def merged_answers(runs: Runs, experiment: str | None = None) -> list[Answer]:
     Raises ``InputError`` where there is no such experiment, or its table is not merged, and ``ConfigError`` for a
     configuration with a fault.
     """
-    import pandas as pd
-
-    from kdrbench.suite.findings.answers import answer_of
-    from kdrbench.suite.findings.nearness import traces_of
-    from kdrbench.suite.reports.records import read_runs
-    from kdrbench.suite.systems.league.system import fixed_beside
-
     config, names, merged = runs.config, list(runs.config["run"]), runs.merged / "merged"
     if experiment is not None and experiment not in names:
         raise InputError(unknown_name("experiment", experiment, names))
@@ -67,24 +62,9 @@ def _matrix_lines(matrix: Matrix) -> Iterator[str]:
 
 def _row(one: Standing, matrix: Matrix) -> tuple[str, ...]:
     """Return a line's cells; final costs are compared within each data set and kernel, and counted over all."""
-    from kdrbench.suite.findings.pairwise import factor
-    from kdrbench.suite.reports.tables.labels import method_label
-
     cells = [cell for cell in matrix.cells if cell.solver == one.solver]
     ratios = ["-" if ratio is None else factor(ratio) for ratio in (one.coarse_ratio, one.fine_ratio)]
     gap = "-" if one.gap is None else f"{one.gap:.1e}"
     compared = [str(sum(getattr(cell, name) for cell in cells)) for name in ("wins", "ties", "losses")]
     differ = f"{sum(cell.differs for cell in cells)} of {len(cells)}"
     return visible(method_label(one.solver)), f"{one.fine} of {one.runs}", *ratios, gap, *compared, differ
-
-
-def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
-    """Return rows as lines: ``n_labels`` columns of words to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < n_labels else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -6,18 +6,15 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import aligned, echo_answers, merged_answers
-from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, runs_of, with_included
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from kdrbench.suite.findings.pairwise import Pair
+from kdrbench.suite.commands.answers import echo_answers, merged_answers
+from kdrbench.suite.commands.options import aligned, as_json, configuration_name, results_folder, runs_of, with_included
+from kdrbench.suite.findings.pairwise import Pair, compare_solvers, without_result, without_time
+from kdrbench.suite.reports.records import REFERENCE, read_runs
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 
@@ -62,8 +59,6 @@ def compare(
 
 
 def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) -> list[Pair]:
-    from kdrbench.suite.findings.pairwise import compare_solvers, without_result, without_time
-    from kdrbench.suite.reports.records import REFERENCE
 
     first, second = chosen
     methods = list(map(str, runs["method"].unique()))
@@ -80,7 +75,7 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) 
         click.echo("\n".join(aligned([_TITLES, *map(_row, pairs)], 2)))
     if without:
         left = "left out" if pairs else "nothing can be compared"
-        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+        click.echo(f"kdrbench: {left}: {'; '.join(without)}; the table's column message says why", err=True)
     if pairs and "time_s" not in {pair.metric for pair in pairs}:
         for reason in without_time(runs, chosen):
             click.echo(f"kdrbench: no times are compared: {reason}", err=True)
@@ -92,8 +87,6 @@ def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
 
     Raises ``InputError`` where there are none.
     """
-    from kdrbench.suite.reports.records import read_runs
-
     table = folder / "ikdr.csv"
     # After a single target there is the table of its experiment alone.
     if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():

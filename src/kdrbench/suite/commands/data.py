@@ -10,7 +10,7 @@ from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
-from kdrbench.suite.commands.answers import aligned
+from kdrbench.suite.commands.options import aligned
 
 _TITLES = ("name", "n", "d", "classes", "where", "licence")
 _mirror = click.option("--mirror", default="", help="Folder or http(s) URL asked first; KDRBENCH_MIRROR overrides it.")

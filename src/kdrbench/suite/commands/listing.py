@@ -9,9 +9,17 @@ from typing import Any
 import click
 import numpy as np
 
+from kdrbench.baselines import BASELINES
+from kdrbench.datasets import load_registry
 from kdrbench.errors import KdrbenchError
-from kdrbench.suite.commands.answers import aligned
-from kdrbench.suite.commands.options import FILE, NearChoice, as_json, read_configs
+from kdrbench.kernels import FAMILIES, Combination, build_kernel
+from kdrbench.methods import load_method
+from kdrbench.metric_learning import LEARNERS
+from kdrbench.plugins import declared_places
+from kdrbench.solvers import CONTROLS
+from kdrbench.solvers.registry import METHODS, NAMED, in_words
+from kdrbench.suite.commands.options import FILE, NearChoice, aligned, as_json, read_configs
+from kdrbench.suite.conformance.subject import registered_names
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
@@ -39,12 +47,6 @@ def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool)
 
 def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
-    from kdrbench.datasets import load_registry
-    from kdrbench.plugins import declared_places
-    from kdrbench.solvers import CONTROLS
-    from kdrbench.solvers.registry import NAMED, in_words
-    from kdrbench.suite.conformance.subject import registered_names
-
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
         experiments = read_configs(there).get("experiments")
@@ -63,12 +65,6 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
 
 def _summary(kind: str, name: str) -> str:
     """Return the first line of a method's documentation; of an installed one that cannot be loaded, why."""
-    from kdrbench.baselines import BASELINES
-    from kdrbench.kernels import FAMILIES, Combination, build_kernel
-    from kdrbench.methods import load_method
-    from kdrbench.metric_learning import LEARNERS
-    from kdrbench.solvers.registry import METHODS
-
     registered: dict[str, Any] = {"solver": METHODS, "baseline": BASELINES, "metric-learner": LEARNERS}
     method: type
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -232,3 +232,15 @@ def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
             raise InputError(f"there is no configuration {path}")
         config = lay_over(config, read_config_file(path))
     return config
+
+
+def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
+    """Return rows as lines: ``n_labels`` columns of words to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < n_labels else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kdrbench.errors import InputError, counted
+from kdrbench.files import replacing_folder
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of
+from kdrbench.suite.archive.layers import new_layer, record_at
+from kdrbench.suite.archive.pack import Packing, check_licence
+from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.unpack import unpack as unpacked
 from kdrbench.suite.commands.options import FILE, configuration_name, frozen_configuration, grid_of, root_and_name
-
-if TYPE_CHECKING:
-    from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.reports.making import charts_to_store
+from kdrbench.suite.systems.atlas.optima import BestKnown
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
@@ -57,11 +62,6 @@ def pack(
     workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
     with their hashes, and the runs that failed or were stopped, with the reason.
     """
-    from kdrbench.files import replacing_folder
-    from kdrbench.suite.archive.pack import Packing, check_licence
-    from kdrbench.suite.reports.making import charts_to_store
-    from kdrbench.suite.systems.atlas.optima import BestKnown
-
     check_licence(licence or _LICENCE)
     if crate:
         if layer or out == PAPERS:
@@ -92,8 +92,6 @@ def pack(
 
 def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
     from kdrbench.suite.archive.crate import write_crate
-    from kdrbench.suite.archive.layers import record_at
-    from kdrbench.suite.archive.unpack import opened
 
     own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
     if own and licence and licence != own:
@@ -115,8 +113,6 @@ def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, 
 
     Raises ``InputError`` where a record would replace that of the papers or one with layers, or an earlier state.
     """
-    from kdrbench.suite.archive.layers import new_layer, record_at
-
     if (base := parts_of(out)[0]) != out:
         raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
     if not layer:
@@ -136,9 +132,6 @@ def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, 
 @click.option("--out", type=FILE, default=Path("results"), show_default=True, help="The folder of results to write.")
 def unpack(packed: Path, out: Path) -> None:
     """Make a folder of results of the record PACKED, from which the workflow goes on with what is missing."""
-    from kdrbench.suite.archive.layers import record_at
-    from kdrbench.suite.archive.unpack import unpack as unpacked
-
     record = record_at(packed)
     complete = unpacked(record, out)
     begun = len(record.manifest["experiments"]) - len(complete)

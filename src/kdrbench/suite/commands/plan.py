@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.answers import aligned
-from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, checked_grid, read_configs, results_folder
-
-if TYPE_CHECKING:
-    from kdrbench.suite.engine.progress import Forecast
-    from kdrbench.suite.engine.system import Config
+from kdrbench.suite.commands.options import CHECKOUT, FILE, aligned, as_json, checked_grid, read_configs, results_folder
+from kdrbench.suite.engine.progress import Forecast, forecast
+from kdrbench.suite.engine.system import Config
+from kdrbench.suite.reports.outputs import experiments_by_target
+from kdrbench.suite.reports.progress import work_in_words
 
 _BASE = Path("config.yaml")
 _HEAD = ("experiment", "runs", "to make", "core-hours", "at most")
@@ -43,9 +43,6 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
 
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
-    from kdrbench.solvers.registry import check_meanings
-    from kdrbench.suite.engine.progress import forecast
-
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
     config = _with_named(read_configs((*below, *configs)), targets)
@@ -61,8 +58,6 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
 
 def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
     """Return the experiments that Snakemake runs for these targets; ``InputError`` for a name that is none."""
-    from kdrbench.suite.reports.outputs import experiments_by_target
-
     known = experiments_by_target(config)
     if unknown := [name for name in targets if name not in known]:
         raise InputError(unknown_name("experiment or target", unknown[0], sorted({*config["experiments"], *known})))
@@ -85,7 +80,6 @@ def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
 
 def _notes(forecasts: Sequence[Forecast]) -> Iterator[str]:
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
-    from kdrbench.suite.reports.progress import work_in_words
 
     yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."

@@ -14,7 +14,7 @@ import click
 
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
-from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, data_options, read_options
+from kdrbench.suite.commands.options import FILE, NearChoice, Number, data_options, read_options
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
 _NEW = {
@@ -117,10 +117,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=Number(0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
-@as_json
-def check(
-    plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, out: Path | None, as_json: bool
-) -> None:
+def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, out: Path | None) -> None:
     """Run the contract of PLUGIN, a file, module:Class or name, on a small problem.
 
     Says what is wrong, and what to do; exit code 1 if something is.
@@ -136,15 +133,11 @@ def check(
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
         findings.append(asdict(finding))
-        if not as_json:
-            click.echo(str(finding))
+        click.echo(str(finding))
     faults = sum(bool(finding["fault"]) for finding in findings)
-    report = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
     if out is not None:
+        report = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
         write_text(out, json.dumps(report, indent=2) + "\n")
-    if as_json:
-        click.echo(json.dumps(report))
-    else:
-        kept = f"has {counted(faults, 'fault')}" if faults else "keeps the contract"
-        click.echo(f"{plugin} {kept} of a {_NEW[subject.kind][0]}")
+    kept = f"has {counted(faults, 'fault')}" if faults else "keeps the contract"
+    click.echo(f"{plugin} {kept} of a {_NEW[subject.kind][0]}")
     sys.exit(1 if faults and out is None else 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,11 +21,15 @@ from kdrbench.suite.commands.options import (
     root_and_name,
     with_included,
 )
-
-if TYPE_CHECKING:
-    from kdrbench.suite.engine.grid import Grid
-    from kdrbench.suite.engine.progress import BatchProgress
-    from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.progress import BatchProgress, progress_of
+from kdrbench.suite.experiments import merged_tables
+from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
+from kdrbench.suite.experiments.results import frozen_that_run, read_frozen
+from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
+from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
+from kdrbench.suite.systems.ikdr.controls import losing_cells
 
 
 @click.command()
@@ -38,11 +41,6 @@ def status(results: Path, name: str) -> None:
     Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
     Then what the experiments whose tables are merged have answered, as the dashboard says it.
     """
-    from kdrbench.suite.engine.progress import progress_of
-    from kdrbench.suite.experiments.results import read_frozen
-    from kdrbench.suite.reports.progress import losing_lines, progress_lines
-    from kdrbench.suite.systems.ikdr.controls import losing_cells
-
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
@@ -71,8 +69,6 @@ def why(place: str, results: Path, name: str) -> None:
 
     PLACE is an experiment, experiment/data set/... of a cell, or a target of Snakemake; all experiments without it.
     """
-    from kdrbench.suite.engine.progress import progress_of
-
     results, name = root_and_name(results, name)
     grid, _ = present_grid(results, name)
     chosen = _chosen(progress_of(grid, results), place, grid)
@@ -81,7 +77,6 @@ def why(place: str, results: Path, name: str) -> None:
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
-    from kdrbench.suite.reports.outputs import experiments_by_target
 
     targets = experiments_by_target(grid.config)
     names = targets.get(place)
@@ -124,9 +119,6 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
     the runs are those of all merged tables.
     """
-    from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
-    from kdrbench.suite.experiments.results import frozen_that_run
-
     if not place and not which:
         raise click.UsageError(
             "say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed or --stopped"
@@ -148,17 +140,12 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
 
 def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
-    from kdrbench.suite.experiments.results import frozen_that_run
-    from kdrbench.suite.reports.outputs import experiment_outputs
-
     for _, config in frozen_that_run(results, experiment):
         yield from (results.parent / path for path in experiment_outputs(config, experiment))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
     """Return the disturbed or stopped runs by their cells ``below`` a place, of a configuration's merged tables."""
-    from kdrbench.suite.experiments import merged_tables
-
     chosen = {"disturbed": merged_tables.was_disturbed, "stopped": merged_tables.was_stopped}[which]
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)

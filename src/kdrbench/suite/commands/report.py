@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,10 +27,12 @@ from kdrbench.suite.commands.options import (
 from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written
 from kdrbench.suite.commands.reports import write_papers as papers_written
-
-if TYPE_CHECKING:
-    from kdrbench.suite.findings.answers import Answer
-    from kdrbench.suite.reports.making import Page
+from kdrbench.suite.experiments.results import without_code
+from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.reports.making import Page, can_be_drawn
+from kdrbench.suite.reports.outputs import figures_of, tables_of
+from kdrbench.suite.reports.site import write_index
 
 # Seconds between lines on reports, and on a terminal between two texts of one.
 _LINE_S, _TERMINAL_S = 5.0, 0.5
@@ -59,7 +61,6 @@ def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | 
         raise click.UsageError("several records need --out, no --name, and a folder of another name each")
     for place in places:
         _report_record(place, name, out / place.absolute().name, jobs)
-    from kdrbench.suite.reports.site import write_index
 
     click.echo(f"{counted(len(names), 'record')} -> {write_index(out, names)}")
 
@@ -68,7 +69,6 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     """Make all reports of one record."""
     if not place.exists():
         raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
-    from kdrbench.suite.experiments.results import without_code
 
     runs = runs_of(place, name)
     merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
@@ -81,8 +81,6 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
 
 def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
     """Make all reports and return how many tables and figures there are."""
-    from kdrbench.suite.reports.making import can_be_drawn
-    from kdrbench.suite.reports.outputs import figures_of, tables_of
 
     def size(experiment: str) -> int:
         return (runs.merged / "merged" / f"{experiment}.csv").stat().st_size
@@ -105,8 +103,6 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
 
 def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
     """Write what is said of papers; return the answers, and the tables that were made for it, by name."""
-    from kdrbench.suite.findings.source import Source
-
     source = Source(*runs, "..")
     with redirect_stdout(StringIO()):
         papers_written(source, out)

@@ -6,18 +6,30 @@ import traceback
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from kdrbench.datasets.load import picture_bytes
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
+from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.commands.options import FILE, Runs, configuration_name, results_folder, runs_of, with_included
-
-if TYPE_CHECKING:
-    from kdrbench.suite.engine.system import Config
-    from kdrbench.suite.findings.answers import Answer
-    from kdrbench.suite.findings.source import Source
-    from kdrbench.suite.reports.making import Page
+from kdrbench.suite.commands.workflow import merge_experiments
+from kdrbench.suite.engine.system import Config
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.findings.claims import claims_json
+from kdrbench.suite.findings.ledger import comparison_csv, comparisons_from_csv
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import write_summaries
+from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
+from kdrbench.suite.reports.dashboard.runs import all_runs
+from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.making import Page, make_chart, make_table, reports_named
+from kdrbench.suite.reports.outputs import FIGURE_FOLDER, dashboard_parts, report_folder
+from kdrbench.suite.reports.records import read_runs, systems_of, table_of
+from kdrbench.suite.reports.tables.table import Section, write_table
+from kdrbench.suite.systems.atlas.optima import best_solutions, write_solutions
 
 _RESULTS = Path("results")
 
@@ -44,8 +56,6 @@ def reports_of(root: Path, config: Config) -> Path:
 
     Raises ``InputError`` where the user has a configuration with the name of the record.
     """
-    from kdrbench.suite.reports.outputs import report_folder
-
     if root.resolve() == _RESULTS.resolve():
         return Path(report_folder(config))
     reports = Path("reports", root.resolve().name)
@@ -66,14 +76,8 @@ def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, opti
     """
     table = runs.merged / "merged" / f"{experiment}.csv"
     if experiment:
-        from kdrbench.suite.commands.workflow import merge_experiments
-        from kdrbench.suite.experiments.config import load_grid
-
         merge_experiments(load_grid(runs.config), [experiment], runs.store, table)
     if optima:
-        from kdrbench.suite.reports.records import read_runs
-        from kdrbench.suite.systems.atlas.optima import best_solutions, write_solutions
-
         solutions = best_solutions(read_runs(table), runs.store / "findings")
         write_solutions(optima, solutions)
         click.echo(f"{counted(len(solutions), 'problem')} -> {optima}")
@@ -99,9 +103,6 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
 
 def make_report(name: str, runs: Runs, out: Path) -> None:
     """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
-    from kdrbench.suite.reports.making import make_chart, make_table, reports_named
-    from kdrbench.suite.reports.outputs import FIGURE_FOLDER
-
     if name.startswith(FIGURE_FOLDER):
         from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
 
@@ -117,10 +118,6 @@ def make_report(name: str, runs: Runs, out: Path) -> None:
 
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:
     """Write a table with its page into ``out``: the ``figures`` that are there with captions, then its sections."""
-    from kdrbench.suite.reports.figures.chart import Chart
-    from kdrbench.suite.reports.outputs import FIGURE_FOLDER
-    from kdrbench.suite.reports.tables.table import Section, write_table
-
     contents, sections = page
     pictures = [out / FIGURE_FOLDER / f"{figure}.png" for figure in figures]
     shown_figures = []
@@ -133,8 +130,6 @@ def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> No
 @step
 def papers(runs: Runs, out: Path) -> None:
     """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
-    from kdrbench.suite.findings.source import Source
-
     write_papers(Source(*runs, ".."), out)
 
 
@@ -143,11 +138,6 @@ def write_papers(source: Source, out: Path) -> None:
 
     Decided are the claims of papers that experiments name, and those of the user's own systems.
     """
-    from kdrbench.files import write_text
-    from kdrbench.suite.findings.claims import claims_json
-    from kdrbench.suite.findings.ledger import comparison_csv
-    from kdrbench.suite.findings.summary import write_summaries
-
     write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
     write_text(out / "claims.json", claims_json(source.claims))
     for claim, result in source.claims:
@@ -160,9 +150,6 @@ def write_papers(source: Source, out: Path) -> None:
 @click.option("--reports", "address", default="", help="Folder of the record's reports, from the pages, for links.")
 def summary(runs: Runs, out: Path, address: str) -> None:
     """Write what the records show as pages of Markdown into --out; pages that lack rows are left out."""
-    from kdrbench.suite.findings.source import Source
-    from kdrbench.suite.findings.summary import write_summaries
-
     for path in write_summaries(Source(*runs, address), out):
         click.echo(str(path))
 
@@ -178,13 +165,6 @@ def write_dashboard(runs: Runs, out: Path, answers: list[Answer] | None = None) 
 
     With ``answers`` that were found before, those are shown.
     """
-    from kdrbench.files import write_text
-    from kdrbench.suite.findings.ledger import comparisons_from_csv
-    from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
-    from kdrbench.suite.reports.dashboard.runs import all_runs
-    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
-    from kdrbench.suite.reports.records import read_runs, systems_of, table_of
-
     paths = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
     parts = [path for path in paths if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
     comparisons = comparisons_from_csv((out / "published_vs_ours.csv").read_text(encoding="utf-8"))
@@ -201,7 +181,4 @@ def write_dashboard(runs: Runs, out: Path, answers: list[Answer] | None = None) 
 @click.option("--out", type=FILE, required=True, help="The PNG file to write.")
 def picture(name: str, mirror: str, out: Path) -> None:
     """Fetch and verify the image whose colours are the data set NAME."""
-    from kdrbench.datasets.load import picture_bytes
-    from kdrbench.files import write_bytes
-
     write_bytes(out, picture_bytes(name, mirror=mirror or None))

@@ -13,12 +13,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from kdrbench.datasets import Dataset, DatasetEntry, load_defined, registry_of, save_prepared
+from kdrbench.datasets.tables import table_of
 from kdrbench.errors import ConfigError, InputError, counted, unknown_name
+from kdrbench.methods import is_own
 from kdrbench.progress import ProgressLine
+from kdrbench.solvers.registry import definition_of
 from kdrbench.suite.commands.options import (
     FILE,
     NearChoice,
@@ -29,14 +33,17 @@ from kdrbench.suite.commands.options import (
     read_configs,
     read_options,
 )
-
-if TYPE_CHECKING:
-    from kdrbench.datasets import Dataset, DatasetEntry
-    from kdrbench.suite.engine.batch import Batch
-    from kdrbench.suite.engine.grid import Grid
-    from kdrbench.suite.engine.publish import JobFiles
-    from kdrbench.suite.engine.record import Record
-    from kdrbench.suite.engine.workspace import Workspace
+from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
+from kdrbench.suite.engine.batch import Batch, Bundle, Order, order_path
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import Record, flat, read_records
+from kdrbench.suite.engine.run_files import UnreadableError, read_trace
+from kdrbench.suite.engine.workspace import Workspace
+from kdrbench.suite.experiments.config import check_part, load_grid
+from kdrbench.suite.systems import build_system
+from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
@@ -96,13 +103,6 @@ def run(
 
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
-    from kdrbench.datasets import load_defined
-    from kdrbench.datasets.tables import table_of
-    from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
-    from kdrbench.suite.engine.isolation.core_lock import leave_when_told
-    from kdrbench.suite.engine.record import flat
-    from kdrbench.suite.experiments.config import check_part, load_grid
-
     resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     settings["data_options"] = read_options(data_options)
@@ -147,7 +147,6 @@ def cell_config(
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
-    from kdrbench.solvers.registry import definition_of
 
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
@@ -181,9 +180,6 @@ def cell_config(
 
 def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition with ``options`` if it is the user's own."""
-    from kdrbench.datasets.tables import table_of
-    from kdrbench.methods import is_own
-
     if name in definitions:
         short, definition = name, definitions[name]
     elif table := table_of(name):
@@ -204,7 +200,6 @@ def _short(place: str) -> str:
 
 
 def _usual(name: str, definitions: Mapping[str, Any]) -> int:
-    from kdrbench.datasets import registry_of
 
     if name not in (registry := registry_of({"datasets": definitions})):
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
@@ -239,12 +234,6 @@ def run_batch(
 
     ``watch`` is called with the process and its files, and returns when it has ended.
     """
-    from kdrbench.datasets import save_prepared
-    from kdrbench.suite.engine.batch import Bundle, Order, order_path
-    from kdrbench.suite.engine.publish import JobFiles
-    from kdrbench.suite.engine.record import read_records
-    from kdrbench.suite.systems import build_system
-
     data, limits, files = folder / "data", grid.limits(batch.experiment), JobFiles.of(folder, batch.path)
     save_prepared(dataset, data / f"{batch.dataset}.npz")
     order = Order(Bundle(batch.path, (batch,)), timed=grid.timed(batch.experiment))
@@ -266,8 +255,6 @@ def run_batch(
 
 def _watch(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
     """Show how far the batch is until its process ends."""
-    from kdrbench.suite.systems import build_system
-
     line, workspace = ProgressLine(_PLAIN_S), files.workspace(batch, build_system(batch.system).record)
     while process.poll() is None:
         line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
@@ -277,8 +264,6 @@ def _watch(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], 
 
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
-    from kdrbench.suite.engine.run_files import UnreadableError, read_trace
-
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
     try:
         trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
@@ -297,8 +282,6 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
 
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return how a run ended, why, and what it has found."""
-    from kdrbench.suite.systems.ikdr.scores import ending_in_words
-
     fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
     ending = f"{fold}{ending_in_words(row['status'], row['optimality'])} - {row['message']}"
     if row["cost"] is None:

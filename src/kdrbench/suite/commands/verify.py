@@ -7,7 +7,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,10 +25,11 @@ from kdrbench.suite.commands.options import (
     processes,
     root_and_name,
 )
-
-if TYPE_CHECKING:
-    from kdrbench.suite.verification.audit import Audited
-    from kdrbench.suite.verification.record import Finding, Record
+from kdrbench.suite.commands.run import run_batch
+from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+from kdrbench.suite.verification.audit import Audited, attest, audit
+from kdrbench.suite.verification.record import Finding, Record
+from kdrbench.suite.verification.verify import verify as verified
 
 _SHOWN = 20
 _CELLS_OF_A_COMPONENT = 3
@@ -84,8 +85,6 @@ def verify(
     that cannot be made here are skipped, and counted by reason. Rows of earlier revisions of components that --attest
     has confirmed are up to date: they are not made again.
     """
-    from kdrbench.suite.verification.record import Record
-
     if attest and not rerun:
         raise click.UsageError("--attest needs --rerun")
     if rerun and sample is not None:
@@ -102,8 +101,6 @@ def verify(
 
 def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
-    from kdrbench.suite.verification.verify import verify as verified
-
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
     try:
         found = verified(
@@ -127,10 +124,6 @@ def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
 
 def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: Any) -> list[Finding]:
     """Print what runs that are made again show; ``options`` are those of :func:`.audit.audit`."""
-    from kdrbench.suite.commands.run import run_batch
-    from kdrbench.suite.engine.isolation.core_lock import leave_when_told
-    from kdrbench.suite.verification.audit import attest, audit
-
     leave_when_told()
     with tempfile.TemporaryDirectory(prefix="kdrbench-audit-") as folder:
         found = audit(
