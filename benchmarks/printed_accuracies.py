@@ -179,9 +179,7 @@ def maps(
             yield start, steps, dimensions, map_
 
 
-def paths(
-    first: FloatArray, features: FloatArray, codes: np.ndarray, targets: int
-) -> Iterator[tuple[int, FloatArray]]:
+def paths(first: FloatArray, features: FloatArray, codes: np.ndarray, targets: int) -> Iterator[tuple[int, FloatArray]]:
     """Yield the map after each number of steps of L-BFGS from the ``first``, or where it ended before."""
     objective = lmnn_objective(features, codes, targets) if targets else None
 

@@ -155,6 +155,7 @@ def test_a_number_that_differs_for_no_known_reason_is_listed():
         ({"verdict": Verdict.DIFFERS, "why": "no setting is known that meets it"}, Trace.OPEN),
         ({"verdict": Verdict.DIFFERS, "why": ""}, Trace.OPEN),
         ({"verdict": Verdict.STOPPED, "why": "stopped at 10 s"}, Trace.OPEN),
+        ({"verdict": Verdict.STOPPED, "protocol_verdict": "close", "why": "other rows"}, Trace.EXPLAINED),
     ],
 )
 def test_a_number_is_traced_by_a_run_before_a_sentence(comparisons, changes, trace):
