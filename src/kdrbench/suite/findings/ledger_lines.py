@@ -207,7 +207,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
         for axes in published_numbers(**table):
             others = by_protocols[tuple(axes.values())]
             if (number := find_published(**axes)) and number.runs_of:
-                others = others + ours[tuple({**axes, "kernel": number.runs_of}.values())]
+                others = others + ours[tuple({**axes, **number.runs_of}.values())]
             # Of several experiments one by the paper's protocol counts.
             cells = sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure))
             yield axes, [_ours(axes, name, cell, groups, others, partitions, config) for name, cell in cells]
