@@ -143,6 +143,18 @@ def test_a_number_that_differs_for_no_known_reason_is_listed():
     assert found(comparisons, "6", "wine", "ism", "cost").why == ""
 
 
+def test_a_method_with_the_iterates_of_another_is_beside_its_runs():
+    config = {"run": ["five"], "experiments": {"five": experiment(TABLE_5, datasets=["face"], components={"face": 20})}}
+    columns = {"experiment": "five", "quality_metric": "error", "split": "none", "quality": 0.0}
+    rows = [
+        run("face", "ism", 0, cost=-4685.077, **columns),
+        run("face", "ism_2018", 0, cost=-4637.2, status="time_limit", **columns),
+    ]
+    cost = found(compare({"ikdr": pd.DataFrame(rows)}, config), "5", "face", "ism2018", "cost")
+    assert (cost.verdict, trace_of(cost)) == (Verdict.STOPPED, Trace.PROTOCOL)
+    assert cost.protocol == "-4685.1 (five, gaussian, ism)"
+
+
 @pytest.mark.parametrize(
     ("changes", "trace"),
     [
@@ -152,6 +164,7 @@ def test_a_number_that_differs_for_no_known_reason_is_listed():
         ({"verdict": Verdict.DIFFERS, "why": "no setting is known that meets it"}, Trace.OPEN),
         ({"verdict": Verdict.DIFFERS, "why": ""}, Trace.OPEN),
         ({"verdict": Verdict.STOPPED, "why": "stopped at 10 s"}, Trace.OPEN),
+        ({"verdict": Verdict.STOPPED, "protocol_verdict": "close", "why": "other rows"}, Trace.EXPLAINED),
     ],
 )
 def test_a_number_is_traced_by_a_run_before_a_sentence(comparisons, changes, trace):

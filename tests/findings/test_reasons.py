@@ -26,7 +26,7 @@ def experiments():
 def test_each_reason_explains_or_names_its_search(experiments):
     silent = [why for why in WHYS if NONE_KNOWN.search(why) and not searches_in(why)]
     assert silent == []
-    assert sum(map(bool, map(NONE_KNOWN.search, WHYS))) > 5
+    assert any(map(NONE_KNOWN.search, WHYS))
     for why in WHYS:
         assert all(is_there(name, experiments) for name in searches_in(why)), why
 

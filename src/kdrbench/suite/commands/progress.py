@@ -28,7 +28,7 @@ from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspace
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
-from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
+from kdrbench.suite.reports.progress import losing_lines, progress_lines
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 
 

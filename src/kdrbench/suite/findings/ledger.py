@@ -70,7 +70,8 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
 class Trace(StrEnum):
     """How a printed number is traced: by our own runs, by runs of the paper's protocol, by a sentence, or not at all.
 
-    A number that a limit left open, and one that differs for a reason that was sought and not found, is open.
+    A number that a limit left open is open unless runs of the protocol that no limit stopped come close to it. So is
+    one that differs for a reason that was sought and not found.
     """
 
     OURS = "reproduced by our runs"
@@ -85,8 +86,8 @@ def trace_of(line: Comparison) -> Trace:
         return Trace.OURS
     if str(Verdict.REPRODUCED) in line.protocol_verdict.split("; "):
         return Trace.PROTOCOL
-    is_open = line.verdict is Verdict.STOPPED or not line.why or NONE_KNOWN.search(line.why)
-    return Trace.OPEN if is_open else Trace.EXPLAINED
+    stopped = line.verdict is Verdict.STOPPED and Verdict.CLOSE not in line.protocol_verdict.split("; ")
+    return Trace.OPEN if stopped or not line.why or NONE_KNOWN.search(line.why) else Trace.EXPLAINED
 
 
 def not_comparable(comparisons: Iterable[Comparison]) -> str:

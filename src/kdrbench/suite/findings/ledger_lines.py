@@ -197,7 +197,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
     for axes in (axes for table in tables for axes in published_numbers(**table)):
         others, number = by_protocols[tuple(axes.values())], find_published(**axes)
         if number and number.runs_of:
-            others = others + ours[tuple({**axes, "kernel": number.runs_of}.values())]
+            others = others + ours[tuple({**axes, **number.runs_of}.values())]
         lines = []
         # Of several experiments one by the paper's protocol counts.
         for name, cell in sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure)):

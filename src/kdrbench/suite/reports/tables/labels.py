@@ -98,7 +98,11 @@ _SPELLED_OUT = {
     "LBFGS": "limited-memory BFGS on the Grassmann manifold",
     "SC": "spectral clustering",
 }
-_KERNELS = {NO_KERNEL: "Baselines", "gaussian_polynomial_ones": "Gaussian + polynomial, weights one"}
+_KERNELS = {
+    **{f"relative_{number}": f"Relative, {number} neighbours" for number in (10, 20, 30)},
+    NO_KERNEL: "Baselines",
+    "gaussian_polynomial_ones": "Gaussian + polynomial, weights one",
+}
 _LOW_RANK = {
     "none": "no constraints",
     "learned": "all constraints",

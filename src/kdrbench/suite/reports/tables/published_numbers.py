@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -61,7 +61,7 @@ class PublishedNumber:
     ``stake`` is the range of the numbers that the table prints for the same data and metric, costs with the same
     kernel. ``fitted`` names what of our settings was chosen because it meets the printed numbers; ``protocol`` is
     "training accuracy" where that is what the paper prints. ``scale`` is the unit in which it is printed. ``runs_of``
-    names the kernel whose runs the print repeats, where it is not that of its column.
+    names the kernel or method whose runs the print repeats, where it is not that of its column.
     """
 
     text: str
@@ -73,7 +73,7 @@ class PublishedNumber:
     fitted: str = ""
     protocol: str = ""
     scale: float = 1.0
-    runs_of: str = ""
+    runs_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rounding(self) -> float:
@@ -110,7 +110,7 @@ def _find(place: tuple[str, ...]) -> PublishedNumber | None:
         fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
         protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
         scale=scale,
-        runs_of="".join(rule.get("runs_of", "") for rule in rules),
+        runs_of={axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()},
     )
 
 
