@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Self
@@ -83,6 +84,32 @@ def mapped_back(values: ArrayLike, components: FloatArray) -> FloatArray:
     if rows.shape[1] != len(components):
         raise InputError(f"projected samples have {len(components)} columns, got {rows.shape[1]}")
     return np.asarray(rows @ np.linalg.pinv(components).T)
+
+
+def grouped_loadings(
+    loadings: FloatArray, names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> tuple[FloatArray, list[str]]:
+    """Return loadings (... x d) in which features of a group are one, the root of the sum of their squares, and names.
+
+    ``groups`` maps a new name to those of its features, whose first one's place it takes. Others stay as they are.
+
+    Raises ``InputError`` for a feature that does not exist or is in two groups, and a group called like another one.
+    """
+    group_of = {feature: group for group, features in groups.items() for feature in features}
+    others = set(names) - set(group_of)
+    if len(group_of) < sum(map(len, groups.values())) or not set(group_of) <= set(names) or others & set(groups):
+        raise InputError(
+            "groups must map names that no other feature has to names of features, each in one group at most; features "
+            f"are {', '.join(names)}, got {dict(groups)!r}"
+        )
+    members: dict[str | int, list[int]] = {}
+    for place, name in enumerate(names):
+        members.setdefault(group_of.get(name, place), []).append(place)
+    columns = [
+        loadings[..., places[0]] if len(places) == 1 else np.linalg.norm(loadings[..., places], axis=-1)
+        for places in members.values()
+    ]
+    return np.stack(columns, axis=-1), [names[key] if isinstance(key, int) else key for key in members]
 
 
 @dataclass(frozen=True)

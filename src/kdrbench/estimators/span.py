@@ -146,12 +146,15 @@ def precision_of(features: Any, dtype: Any) -> float:
     return float(np.finfo(given if given.kind == "f" else np.float64).eps)
 
 
-def span_of(features: Any, *, of_differences: bool, precision: float) -> FeatureSpan:
+def span_of(
+    features: Any, *, of_differences: bool, precision: float, among: NDArray[np.intp] | None = None
+) -> FeatureSpan:
     """Return the span of n x d features: of their differences where the kernel is one ``of_differences``.
 
     ``precision`` is the relative rounding of the features' type. All features are kept, as they are, where they are
     independent and their means do not exceed 100 standard deviations. Features of which none varies are kept as well.
-    Two passes: columns are scaled to equal length, so that their units play no part.
+    Two passes: columns are scaled to equal length, so that their units play no part. ``among``: the features that may
+    have weight, instead of all.
     """
     n_samples, n_features = features.shape
     low, high, mean = _ranges(features)
@@ -160,6 +163,8 @@ def span_of(features: Any, *, of_differences: bool, precision: float) -> Feature
     constant = np.flatnonzero(~varies)
     if not varies.any():
         return FeatureSpan(n_features, constant)
+    if among is not None:
+        varies &= np.isin(np.arange(n_features), among)
     mean = mean if of_differences else np.zeros(n_features)
     unit = np.where(varies, high - low if of_differences else largest, 1.0)
     values, vectors, lengths = _correlations(features, mean, unit, np.flatnonzero(varies))
