@@ -69,17 +69,6 @@ class LoadingsDisplay:
         cosine of their principal angles. 1 is the same space, and a random one has q / n_features on average.
     ax_, figure_ :
         matplotlib's axes and figure, after ``plot``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kdrbench.displays import LoadingsDisplay
-    >>> from kdrbench.estimators import InterpretableKDR
-    >>> wine = load_wine(as_frame=True)
-    >>> model = make_pipeline(StandardScaler(), InterpretableKDR(2))
-    >>> LoadingsDisplay.from_estimator(model, wine.data, wine.target, random_state=0)  # doctest: +SKIP
     """
 
     def __init__(

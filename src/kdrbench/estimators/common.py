@@ -160,11 +160,7 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def _labelled(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-        """Return checked features and labels, and set ``classes_`` unless y may be continuous.
-
-        Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no
-        classes.
-        """
+        """Return checked features and labels, and set ``classes_`` unless y may be continuous."""
         given = None if y is None else present_values(y)
         features, labels = validate_data(self, X, given, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
@@ -199,7 +195,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Set the fitted attributes."""
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        """Return the values of checked samples."""
         return np.asarray(features @ self.components_.T)
 
     @property
@@ -208,7 +203,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @property
     def _n_features_out(self) -> int:
-        """Columns of the values."""
         return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:

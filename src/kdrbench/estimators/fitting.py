@@ -189,7 +189,6 @@ class _Search:
         self.n_wanted = int(estimator.n_components) if isinstance(estimator.n_components, Integral) else 0
 
     def _solver(self, method: dict[str, Any]) -> Solver:
-        """Return the solver, with ``tol`` and ``max_iter`` where they are given, and a portfolio seeded."""
         options = {"tolerance": self.estimator.tol, "max_iterations": self.estimator.max_iter}
         method |= {option: value for option, value in options.items() if value is not None}
         if "portfolio" in method:
@@ -197,11 +196,7 @@ class _Search:
         return build_solver(method)
 
     def _is_rough(self) -> bool:
-        """Return whether many samples and a Gaussian make an exact fit long, and nothing says that it should be exact.
-
-        The objective is known to some 1e-8 then, and stationarity to 1e-4. Rounds of a clustering by the papers' rule
-        end when eigenvalues settle to 1 % anyway; one by the joint rule, or by a ``tol``, is exact.
-        """
+        # Rounds of a clustering by the papers' rule end when eigenvalues settle to 1 % anyway.
         if not self.definitions.is_gaussian or self.estimator.tol is not None:
             return False
         n_samples = self.known.features.shape[0]
@@ -241,10 +236,6 @@ class _Search:
         return best, kernel, warned
 
     def _n_components(self, wanted: object) -> int:
-        """Return the number q of components in the span.
-
-        Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
-        """
         n_classes = min(self.task.n_classes, self.span.rank)
         if wanted in (None, "n_classes", "auto"):
             return n_classes
@@ -375,7 +366,6 @@ def _repeated(weights: FloatArray) -> NDArray[np.intp]:
 
 
 def _drawn(n_samples: int, n_features: int, seed: int) -> NDArray[np.intp]:
-    """Return the places of a random subset of the samples, or of all if they are few."""
     count = min(n_samples, max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // n_features)))
     return np.sort(np.random.default_rng(seed).choice(n_samples, count, replace=False, shuffle=False))
 
@@ -422,11 +412,6 @@ def _without_false_stall(learned: Learned) -> Learned:
         return learned
     message = f"F does not change beyond rounding: its slope is {slope:.1e}"
     return replace(learned, status=Status.CONVERGED, message=message)
-
-
-def features_of(learned: Learned) -> FloatArray:
-    """Return the samples in memory (n x d) of which this was learned."""
-    return np.asarray(cast(DispatchedProblem, learned.problem).objective.features)
 
 
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import VERBOSE, grouped_loadings, mapped_back
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, features_of, fitted
+from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
@@ -242,7 +242,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
-            self._projected = fit.span.project(features_of(learned), learned.projection)
+            self._projected = projected(self, X, self.components_)
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
     @property
