@@ -197,7 +197,6 @@ def test_sparse_samples_are_scaled_without_centring():
         ({"n_components": 2.5}, "n_components must be None or an integer or a list of integers, got 2.5"),
         ({"param_grid": {"n_components": [1]}}, r"give its candidates as n_components=\[...\]"),
         ({"scaler": "minmax"}, "unknown scaler 'minmax'; allowed: standard, passthrough"),
-        ({"selection": "worst", "n_components": [1], "param_grid": {}}, "unknown selection 'worst'"),
         (
             {"param_grid": {"sgima": [1.0]}, "n_components": [1]},
             "Invalid parameter 'sgima' for estimator Inter",
