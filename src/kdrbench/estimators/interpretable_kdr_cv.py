@@ -114,7 +114,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     >>> from sklearn.datasets import load_wine
     >>> from kdrbench.estimators import InterpretableKDRCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> InterpretableKDRCV(n_components=[1, 2]).fit(X, y).n_components_
+    >>> InterpretableKDRCV(n_components=[1, 2, 3]).fit(X, y).n_components_
     2
     """
 
