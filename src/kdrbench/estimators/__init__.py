@@ -3,14 +3,14 @@
 from importlib import import_module
 
 _MODULES = {
-    "AlignedKernel": "aligned_kernel",
     "DNE": "metric_learners",
+    "LMNN": "metric_learners",
+    "NCA": "metric_learners",
+    "AlignedKernel": "aligned_kernel",
     "InterpretableKDR": "interpretable_kdr",
     "InterpretableKDRCV": "interpretable_kdr_cv",
     "KPCATrick": "kpca_trick",
-    "LMNN": "metric_learners",
     "LowRankKernelLearner": "low_rank_kernel_learner",
-    "NCA": "metric_learners",
 }
 __all__ = list(_MODULES)
 
