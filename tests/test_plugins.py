@@ -144,6 +144,10 @@ def test_a_data_set_is_what_load_returns(here):
         ("return [[1.0], ['a']], [0, 1]", r"n x d array of numbers; it returned shape \(2, 1\) of <U"),
         ("return [[1.0], [2.0]], [0, float('nan')]", "1 NaN or infinite labels; leave those samples out"),
         ("return [[1.0], [2.0]], [0.5, 1.0]", "continuous labels, for instance 0.5; labels are classes"),
+        (
+            "return [[1.0]] * 30, list(range(0, 90, 3))",
+            "30 different whole numbers as labels of 30 samples; labels are",
+        ),
         ("return [[1.0], [2.0]], [None, 'a']", "labels of several types, NoneType, str; return one of them"),
         ("return [[1.0], [1e200]], [0, 1]", r"features up to 1e\+200, whose squares overflow; scale them"),
         ("return [[1.0], [2.0]], [0, 1], ['a'], 3", "labellings as a dict, got int"),

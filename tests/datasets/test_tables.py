@@ -50,6 +50,11 @@ def test_rows_with_missing_values_are_left_out_on_request(tmp_path):
         ("x;y;side\n1,5;0.25;a\n2,5;0.5;b\n", {"target": "side"}, "column 'x' holds '1,5'; is the comma.*decimal"),
         ("a,,side\n1,2,a\n2,4,b\n", {"target": "side"}, "column 2 has no name in the first line; give it one"),
         ("x,y\n1,0.5\n3,0.75\n4,0.25\n", {"target": "y"}, "target holds continuous values, for instance 0.5"),
+        (
+            "x,y\n" + "".join(f"{row % 7},{3 * row}\n" for row in range(30)),
+            {"target": "y"},
+            "the target has 30 different whole numbers in 30 rows, so it is continuous; the benchmark needs classes",
+        ),
         ("x,y\n1.2.3,a\n3,b\n", {"target": "y"}, "column 'x' holds '1.2.3' in row 1, which is no number"),
         ("x,y\nab,a\ncd,b\nef,a\n", {"target": "y", "one_hot": True}, "'x' has 3 categories in 3 rows.*drop: .x."),
         (CSV, {"target": "side", "one_hot": ["hue"]}, "one_hot: unknown column 'hue'"),

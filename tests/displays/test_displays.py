@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
 from kdrbench.displays.loadings import principal_rows
@@ -161,6 +162,43 @@ def test_ten_classes_have_colours_of_their_own():
     assert len({tuple(points.get_facecolor()[0]) for points in display.ax_.collections}) == 10
 
 
+def table_of(frame):
+    """Return a number, noise and a text column, and labels that depend on the number and the text."""
+    rng = np.random.default_rng(0)
+    number, text = rng.standard_normal(120), np.array(["u", "v", "w"])[rng.integers(3, size=120)]
+    return frame({"a": number, "b": rng.standard_normal(120), "c": text}), ((number > 0) | (text == "u")).astype(int)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_indicators_of_a_column_are_one_feature(package):
+    samples, labels = table_of(pytest.importorskip(package).DataFrame)
+    columns = ColumnTransformer([("n", StandardScaler(), ["a", "b"]), ("c", OneHotEncoder(), ["c"])])
+    model = make_pipeline(columns, InterpretableKDR(2))
+    plain = LoadingsDisplay.from_estimator(model, samples, labels, n_resamples=2, random_state=0)
+    assert plain.feature_names == ["n__a", "n__b", "c__c_u", "c__c_v", "c__c_w"]
+    display = LoadingsDisplay.from_estimator(model, samples, labels, n_resamples=2, random_state=0, groups="columns")
+    assert display.feature_names == ["a", "b", "c"]
+    together = np.sqrt((plain.loadings[:, 2:] ** 2).sum(axis=1))
+    np.testing.assert_allclose(display.loadings, np.c_[plain.loadings[:, :2], together])
+    np.testing.assert_allclose(display.resampled[..., 2] ** 2, (plain.resampled[..., 2:] ** 2).sum(axis=2))
+    np.testing.assert_array_equal(display.overlaps, plain.overlaps)
+
+
+def test_groups_of_features_have_one_row_of_loadings():
+    model = InterpretableKDR(2, kernel="linear").fit(X, Y)
+    frame = model.loadings_frame({"acids": ["malic_acid", "ash"], "alcohol": ["hue"], "wine": ["alcohol"]})
+    assert frame.index.tolist()[:3] == ["wine", "acids", "alcalinity_of_ash"]
+    plain = model.loadings_frame()
+    np.testing.assert_allclose(frame.loc["acids"] ** 2, (plain.loc[["malic_acid", "ash"]] ** 2).sum())
+    np.testing.assert_array_equal(frame.loc["alcohol"], plain.loc["hue"])
+
+
+@pytest.mark.parametrize("groups", [{"g": ["x9"]}, {"g": ["x0"], "h": ["x0"]}, {"x1": ["x0"]}])
+def test_groups_that_are_none_are_refused(groups):
+    with pytest.raises(InputError, match="groups must map names that no other feature has to names of features"):
+        LoadingsDisplay(loadings=np.eye(2), groups=groups)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -170,6 +208,10 @@ def test_ten_classes_have_colours_of_their_own():
         ),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, n_resamples=-1), "n_resamples must be an integer >= 0"),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, resampling="jackknife"), "unknown resampling 'jackknife'"),
+        (
+            lambda: LoadingsDisplay.from_estimator(PCA(), X, groups="rows"),
+            "groups must be None or one of columns",
+        ),
         (lambda: LoadingsDisplay(loadings=np.eye(2), feature_names=["a"]), "2 features and 1 feature_names"),
         (lambda: LoadingsDisplay(loadings=np.ones(3)), r"n_components x n_features, got shape \(3,\)"),
         (lambda: LoadingsDisplay(loadings=np.eye(2), resampled=np.ones((4, 1, 2))), "n_resamples x 2 x 2"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -235,3 +236,17 @@ def test_without_all_pairs_the_estimate_grows_as_the_samples(make, monkeypatch):
     features, labels = random_samples(0, n_samples=8000, n_features=4)
     whole, half = (estimate_of(make, features[:n], labels[:n], monkeypatch) for n in (8000, 4000))
     assert whole <= 2.1 * half
+
+
+def test_columns_that_cannot_matter_need_no_memory(monkeypatch):
+    rng = np.random.default_rng(0)
+    features = np.zeros((400, 1000))
+    features[:, ::20] = rng.random((400, 50)) * (rng.random((400, 50)) < 0.3)
+    labels = rng.integers(2, size=400)
+    # Three arrays of 400 x 1000 take 9.2 MiB, and of 50 x 50 hardly anything.
+    monkeypatch.setattr(memory, "free_bytes", lambda: 8 * 2**20)
+    model = InterpretableKDR(1, kernel="linear").fit(csr_array(features), labels)
+    assert model.rank_ == 50
+    features[:, 1:] += 1e-3 * rng.random((400, 999))
+    with pytest.raises(ValueError, match=r"a fit to 1000 features that vary takes .* choose fewer features first"):
+        InterpretableKDR(1, kernel="linear").fit(csr_array(features), labels)

@@ -1,6 +1,7 @@
 """Features that cannot matter have no weight: projections lie in the span in which samples differ."""
 
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench import InterpretableKDR
+from kdrbench.errors import InputError
 from kdrbench.estimators.span import span_of
 
 KERNELS = ["gaussian", "linear", "squared", "polynomial", "multiquadric", "rbf_relative"]
@@ -188,3 +190,40 @@ def test_a_slope_below_the_rounding_of_the_objective_is_no_stall():
     # All that is left of F is pairs of equal samples.
     assert model.status_ == "converged"
     assert np.isclose(model.objective_, 38.0)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_few_features_are_the_best_pair_of_all(wine, kernel):
+    X, y = wine
+    plain = InterpretableKDR(2, kernel=kernel).fit(X, y)
+    model = InterpretableKDR(2, kernel=kernel, max_features=2).fit(X, y)
+    chosen = np.flatnonzero(model.components_.any(axis=0))
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-12)
+    # F of two features does not depend on W.
+    fits = {pair: InterpretableKDR(2, kernel=plain.kernel_).fit(X[:, pair], y) for pair in combinations(range(13), 2)}
+    values = {pair: fit.objective_ for pair, fit in fits.items()}
+    assert tuple(chosen) == max(values, key=values.get)
+    assert model.objective_ == pytest.approx(values[tuple(chosen)], rel=1e-9)
+    assert model.objective_lost_ == pytest.approx(plain.objective_ - model.objective_, rel=1e-9)
+    assert not hasattr(model.set_params(max_features=None).fit(X, y), "objective_lost_")
+
+
+@pytest.mark.parametrize("options", [{}, {"paradigm": "unsupervised", "n_clusters": 2}])
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_features_of_noise_components_are_left_out_first(make, options):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 9))
+    y = (X[:, 3] + X[:, 6] > 0).astype(int)
+    X[:, [3, 6]] += 3.0 * y[:, None]
+    if options and make is csr_array:
+        pytest.skip("clusters are found in arrays")
+    model = InterpretableKDR(2, sigma=2.0, max_features=3, **options).fit(make(X), y)
+    assert model.components_[:, [3, 6]].any(axis=0).all()
+    assert model.components_.any(axis=0).sum() == model.rank_ == 3
+
+
+def test_features_that_are_too_few_for_the_components_are_refused(wine):
+    X, y = wine
+    message = "the 2 features that are left span 2 dimensions, fewer than the 3 components; raise max_features, now 2"
+    with pytest.raises(InputError, match=message):
+        InterpretableKDR(3, max_features=2).fit(X, y)

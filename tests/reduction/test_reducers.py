@@ -6,7 +6,6 @@ import sys
 from types import ModuleType
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -16,7 +15,16 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kdrbench import memory
 from kdrbench.errors import InputError
-from kdrbench.estimators import DNE, LMNN, NCA, AlignedKernel, InterpretableKDR, KPCATrick
+from kdrbench.estimators import (
+    DNE,
+    LMNN,
+    NCA,
+    AlignedKernel,
+    InterpretableKDR,
+    InterpretableKDRCV,
+    KPCATrick,
+    LowRankKernelLearner,
+)
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import Pairing, UserKernel
 from kdrbench.reduction import (
@@ -72,11 +80,26 @@ def test_scikit_learns_own_checks(estimator):
     check_estimator(estimator, on_skip=None)
 
 
-@pytest.mark.parametrize("estimator", [*OURS, NCA(2), LMNN(2), InterpretableKDR(2)], ids=lambda one: str(one)[:20])
-def test_data_frames_come_out_where_they_are_asked_for(estimator):
+FACES = [
+    NCA(2),
+    LMNN(2),
+    InterpretableKDR(2),
+    InterpretableKDRCV(n_components=2, param_grid={}, cv=2),
+    AlignedKernel(),
+    KPCATrick("dne"),
+    LowRankKernelLearner(random_state=0),
+]
+
+
+@pytest.mark.parametrize("estimator", [*OURS, *FACES], ids=lambda one: str(one)[:20])
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_data_frames_come_out_where_they_are_asked_for(estimator, package):
+    frames = pytest.importorskip(package)
     plain = clone(estimator).fit(X, Y).transform(X)
-    with config_context(transform_output="pandas"):
-        frame = clone(estimator).fit(pd.DataFrame(X), Y).transform(pd.DataFrame(X))
+    table = frames.DataFrame({name: X[:, place] for place, name in enumerate("abcd")})
+    with config_context(transform_output=package):
+        frame = clone(estimator).fit(table, Y).transform(table)
+    assert isinstance(frame, frames.DataFrame)
     assert list(frame.columns) == [f"{type(estimator).__name__.lower()}{place}" for place in range(plain.shape[1])]
     np.testing.assert_allclose(frame.to_numpy(), plain, atol=1e-9)
 

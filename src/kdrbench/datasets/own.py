@@ -147,6 +147,8 @@ def _features(name: str, given: object) -> FloatArray:
 
 def _labels(name: str, given: object, n_samples: int) -> NDArray[Any]:
     """Return one label a sample; ``InputError`` for NaN, for tables of labels, and for numbers that are no classes."""
+    from kdrbench.estimators.targets import is_surely_continuous
+
     labels = _array(name, "labels", given)
     if labels.shape != (n_samples,):
         raise InputError(
@@ -167,6 +169,11 @@ def _labels(name: str, given: object, n_samples: int) -> NDArray[Any]:
                 f"load of data set {name!r} returned continuous labels, for instance {float(between[0])!r}; labels are "
                 "classes: return integers or words"
             )
+    if labels.dtype.kind in "iuf" and is_surely_continuous(labels):
+        raise InputError(
+            f"load of data set {name!r} returned {len(np.unique(labels))} different whole numbers as labels of "
+            f"{n_samples} samples; labels are classes: return groups of the values (pandas: qcut)"
+        )
     return labels
 
 

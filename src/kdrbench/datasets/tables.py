@@ -216,6 +216,8 @@ class CsvTable:
 
     def _check_classes(self, labels: NDArray[Any]) -> None:
         """Raise ``InputError`` for continuous values."""
+        from kdrbench.estimators.targets import is_surely_continuous
+
         try:
             values = labels.astype(np.float64)
         except ValueError:
@@ -224,6 +226,11 @@ class CsvTable:
             raise InputError(
                 f"{self.path}: the target holds continuous values, for instance {float(between[0])!r}; the benchmark "
                 "needs classes: name another column, or group the values (pandas: qcut)"
+            )
+        if is_surely_continuous(values):
+            raise InputError(
+                f"{self.path}: the target has {len(set(values))} different whole numbers in {len(values)} rows, so it "
+                "is continuous; the benchmark needs classes: name another column, or group the values (pandas: qcut)"
             )
 
 

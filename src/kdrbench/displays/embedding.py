@@ -49,27 +49,14 @@ class EmbeddingDisplay:
         Mapped samples.
     y : array of shape (n_samples,) or None
         Classes, each with a colour and a symbol, or continuous targets, on a scale of colours. ``None``: one colour.
-    component_names : list of str or None
-        Labels of the axes.
 
     Attributes
     ----------
     ax_, figure_ :
         matplotlib's axes and figure, after ``plot``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from kdrbench.displays import EmbeddingDisplay
-    >>> from kdrbench.estimators import InterpretableKDRCV
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = InterpretableKDRCV(n_components=2, param_grid={}).fit(X, y)
-    >>> display = EmbeddingDisplay.from_estimator(model, X, y)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, embedding: ArrayLike, y: ArrayLike | None = None, component_names: list[str] | None = None
-    ) -> None:
+    def __init__(self, *, embedding: ArrayLike, y: ArrayLike | None = None) -> None:
         self.embedding = np.asarray(embedding)
         if self.embedding.ndim != 2 or not self.embedding.size:
             raise InputError(f"embedding must be n_samples x n_components, got shape {self.embedding.shape}")
@@ -78,8 +65,6 @@ class EmbeddingDisplay:
             check_consistent_length(self.embedding, self.y)
             if self.y.ndim != 1:
                 raise InputError(f"y must be one column of classes or targets, got shape {self.y.shape}")
-        count = self.embedding.shape[1]
-        self.component_names = component_names or [f"component {number + 1}" for number in range(count)]
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
@@ -106,9 +91,7 @@ class EmbeddingDisplay:
         options = {"s": 22, "alpha": 0.8, "linewidths": 0, **scatter_options}
         first, second = components if count > 1 else (0, 0)
         across, up = self.embedding[:, first], self.embedding[:, second]
-        self.ax_.set(
-            xlabel=self.component_names[first], ylabel=self.component_names[second] if count > 1 else "samples"
-        )
+        self.ax_.set(xlabel=f"component {first + 1}", ylabel=f"component {second + 1}" if count > 1 else "samples")
         if self.y is not None and type_of_target(self.y) == "continuous":
             points = self.ax_.scatter(across, up if count > 1 else self.y, c=self.y, **{"cmap": "viridis", **options})
             self.figure_.colorbar(points, ax=self.ax_, label="y")

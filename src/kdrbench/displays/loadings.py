@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,14 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.displays.embedding import axes_for, looks, mapping_of
 from kdrbench.errors import InputError
+from kdrbench.estimators.common import grouped_loadings
 from kdrbench.inference.refits import seed_of
-from kdrbench.inference.resampling import SCHEMES, encoded, projection_of, refitted_projections, turned_to
+from kdrbench.inference.resampling import (
+    SCHEMES,
+    encoded,
+    feature_names,
+    projection_of,
+    refitted_projections,
+    turned_to,
+)
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FRACTION, check_value, whole
+from kdrbench.parameters import COUNT, FRACTION, Either, Instance, OneOf, check_value, optional, whole
 
 _ORTHONORMAL = 1e-6
 # Readable upper limit of components side by side.
 _MOST_COMPONENTS = 3
+_GROUPS = optional(Either((OneOf(("columns",)), Instance((Mapping,), "a dict of lists of names"))))
 
 
 def principal_rows(components: FloatArray) -> FloatArray:
@@ -47,25 +57,18 @@ class LoadingsDisplay:
         The same of fits on resamples, aligned with ``loadings``.
     shares : array of shape (n_components,) or None
         How much components count for the weight of a feature, such as shares of the objective; ``None``: all alike.
+    groups : dict of lists of str or None
+        Features that are shown as one, by the name it gets: their loading is the root of the sum of their squares.
 
     Attributes
     ----------
+    loadings, feature_names, resampled :
+        Those given, with one feature for each group.
     overlaps : ndarray of shape (n_resamples,)
         |V V_r'|_F^2 / q of each resample, V and V_r orthonormal bases of the spaces that rows span: the mean squared
         cosine of their principal angles. 1 is the same space, and a random one has q / n_features on average.
     ax_, figure_ :
         matplotlib's axes and figure, after ``plot``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kdrbench.displays import LoadingsDisplay
-    >>> from kdrbench.estimators import InterpretableKDR
-    >>> wine = load_wine(as_frame=True)
-    >>> model = make_pipeline(StandardScaler(), InterpretableKDR(2))
-    >>> LoadingsDisplay.from_estimator(model, wine.data, wine.target, random_state=0)  # doctest: +SKIP
     """
 
     def __init__(
@@ -75,20 +78,25 @@ class LoadingsDisplay:
         feature_names: Any = None,
         resampled: ArrayLike | None = None,
         shares: ArrayLike | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.loadings = np.asarray(loadings, dtype=np.float64)
         if self.loadings.ndim != 2 or not self.loadings.size:
             raise InputError(f"loadings must be n_components x n_features, got shape {self.loadings.shape}")
         count = self.loadings.shape[1]
-        self.feature_names = [f"x{number}" for number in range(count)] if feature_names is None else list(feature_names)
-        if len(self.feature_names) != count:
-            raise InputError(f"there are {count} features and {len(self.feature_names)} feature_names; give one each")
+        names = [f"x{number}" for number in range(count)] if feature_names is None else list(map(str, feature_names))
+        if len(names) != count:
+            raise InputError(f"there are {count} features and {len(names)} feature_names; give one each")
         self.resampled = np.empty((0, *self.loadings.shape)) if resampled is None else np.asarray(resampled)
         if self.resampled.shape[1:] != self.loadings.shape:
             raise InputError(
                 f"resampled must be n_resamples x {self.loadings.shape[0]} x {count}, got {self.resampled.shape}"
             )
-
+        basis = orth(self.loadings.T)
+        found = [np.sum((orth(again.T).T @ basis) ** 2) / basis.shape[1] for again in self.resampled]
+        self.overlaps: FloatArray = np.array(found)
+        self.resampled, _ = grouped_loadings(self.resampled, names, groups or {})
+        self.loadings, self.feature_names = grouped_loadings(self.loadings, names, groups or {})
         rows = len(self.loadings)
         self.shares = np.ones(rows) if shares is None else np.asarray(shares, dtype=np.float64)
         if self.shares.shape != (rows,) or not (self.shares >= 0.0).all() or not np.isfinite(self.shares).all():
@@ -105,6 +113,7 @@ class LoadingsDisplay:
         resampling: str = "bootstrap",
         random_state: Any = None,
         n_jobs: int | None = None,
+        groups: Mapping[str, Sequence[str]] | str | None = None,
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -127,11 +136,14 @@ class LoadingsDisplay:
             Samples, and the number of resamples; 0 for none.
         resampling, random_state, n_jobs :
             ``scheme`` and others of :func:`kdrbench.inference.bootstrap_angles`, whose resamples are the same.
+        groups : {"columns"}, dict of lists of str or None
+            As for the display; ``columns``: what the first steps have made of one column of X, such as its indicators.
         ax, options :
             As for :meth:`plot`.
 
         Raises ``InputError`` for an estimator that is no linear map.
         """
+        check_value("groups", groups, _GROUPS)
         check_value("n_resamples", n_resamples, whole(0))
         check_value("resampling", resampling, SCHEMES)
         try:
@@ -144,6 +156,9 @@ class LoadingsDisplay:
         reference = principal_rows(rows)
         last = parts.model[-1] if hasattr(parts.model, "steps") else parts.model
         shares = getattr(last, "explained_objective_ratio_", getattr(last, "explained_variance_ratio_", None))
+        if isinstance(groups, str):
+            made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(feature_names(X))}
+            groups = {name: [parts.names[place] for place in places] for name, places in made.items() if len(places)}
         seed = seed_of(random_state)
         keys = ((seed, number) for number in range(n_resamples))
         refits = refitted_projections(mapping, X, y, parts, scheme=resampling, keys=keys, n_jobs=n_jobs)
@@ -153,13 +168,8 @@ class LoadingsDisplay:
             feature_names=parts.names,
             resampled=np.reshape(aligned, (n_resamples, *reference.shape)),
             shares=shares if reference is rows else None,
+            groups=groups,
         ).plot(ax, **options)
-
-    @property
-    def overlaps(self) -> FloatArray:
-        """How much of the learned space each resample finds again."""
-        basis = orth(self.loadings.T)
-        return np.array([np.sum((orth(rows.T).T @ basis) ** 2) / basis.shape[1] for rows in self.resampled])
 
     def intervals(self, confidence_level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of percentile intervals, each n_components x n_features.
@@ -206,7 +216,7 @@ class LoadingsDisplay:
                 self.ax_.hlines(heights, *(bound[component, heaviest] for bound in bounds), colors=style["color"])
             label, options = str(component + 1), {"linestyle": "none", "markersize": 5, **style}
             self.ax_.plot(self.loadings[component, heaviest], heights, label=label, **options)
-        self.ax_.set_yticks(range(len(heaviest)), [str(self.feature_names[feature]) for feature in heaviest])
+        self.ax_.set_yticks(range(len(heaviest)), [self.feature_names[feature] for feature in heaviest])
         self.ax_.set_ylim(len(heaviest) - 0.5, -0.5)
         if bounds is None:
             self.ax_.set_xlabel("loading")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Self
@@ -85,6 +86,32 @@ def mapped_back(values: ArrayLike, components: FloatArray) -> FloatArray:
     return np.asarray(rows @ np.linalg.pinv(components).T)
 
 
+def grouped_loadings(
+    loadings: FloatArray, names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> tuple[FloatArray, list[str]]:
+    """Return loadings (... x d) in which features of a group are one, the root of the sum of their squares, and names.
+
+    ``groups`` maps a new name to those of its features, whose first one's place it takes. Others stay as they are.
+
+    Raises ``InputError`` for a feature that does not exist or is in two groups, and a group called like another one.
+    """
+    group_of = {feature: group for group, features in groups.items() for feature in features}
+    others = set(names) - set(group_of)
+    if len(group_of) < sum(map(len, groups.values())) or not set(group_of) <= set(names) or others & set(groups):
+        raise InputError(
+            "groups must map names that no other feature has to names of features, each in one group at most; features "
+            f"are {', '.join(names)}, got {dict(groups)!r}"
+        )
+    members: dict[str | int, list[int]] = {}
+    for place, name in enumerate(names):
+        members.setdefault(group_of.get(name, place), []).append(place)
+    columns = [
+        loadings[..., places[0]] if len(places) == 1 else np.linalg.norm(loadings[..., places], axis=-1)
+        for places in members.values()
+    ]
+    return np.stack(columns, axis=-1), [names[key] if isinstance(key, int) else key for key in members]
+
+
 @dataclass(frozen=True)
 class TransformerMap:
     """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
@@ -133,11 +160,7 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def _labelled(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-        """Return checked features and labels, and set ``classes_`` unless y may be continuous.
-
-        Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no
-        classes.
-        """
+        """Return checked features and labels, and set ``classes_`` unless y may be continuous."""
         given = None if y is None else present_values(y)
         features, labels = validate_data(self, X, given, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
@@ -172,7 +195,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Set the fitted attributes."""
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        """Return the values of checked samples."""
         return np.asarray(features @ self.components_.T)
 
     @property
@@ -181,7 +203,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @property
     def _n_features_out(self) -> int:
-        """Columns of the values."""
         return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:

@@ -1,14 +1,4 @@
-"""What parameters of an estimator mean: the definition of its kernel, and the settings of its paradigm.
-
-scikit-learn's names of kernels and of their parameters mean what they mean there:
-
-| kernel | names | parameters |
-|---|---|---|
-| exp(-r^2 / (2 sigma^2)) | ``gaussian``, ``rbf`` | ``sigma``, or ``gamma`` = 1 / (2 sigma^2) |
-| (gamma x'y + coef0)^degree | ``polynomial``, ``poly`` | ``degree``, ``gamma``, ``coef0`` |
-
-Parameters that are ``None`` leave the family's default, and options in a dict have the family's own names.
-"""
+"""What parameters of an estimator mean: the definition of its kernel, and the settings of its paradigm."""
 
 from __future__ import annotations
 
@@ -178,6 +168,5 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
 
 
 def _given(estimator: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return those of the named parameters that the estimator has and that are not ``None``."""
     values = {name: getattr(estimator, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}

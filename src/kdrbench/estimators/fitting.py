@@ -75,7 +75,8 @@ _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
 class Fit(NamedTuple):
     """What an estimator has learned, for all features, by which kernel, and the type of the features.
 
-    The certificate, and the problem of ``learned``, are about the ``span`` in which was searched.
+    The certificate, and the problem of ``learned``, are about the ``span`` in which was searched. ``lost``: how much
+    less F(W) is than with all features, where ``max_features`` has left some out.
     """
 
     learned: Learned
@@ -84,6 +85,7 @@ class Fit(NamedTuple):
     span: FeatureSpan
     certificate: Certificate | CertificateOnDemand
     shares: FloatArray | None
+    lost: float | None
 
 
 def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
@@ -102,19 +104,22 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
             "n_components='auto' evaluates F for each component, which takes passes over samples that are streamed or "
             "sparse; give a number, or 'n_classes'"
         )
-    precision = precision_of(known.features, known.dtype)
-    span = span_of(known.features, of_differences=definitions.is_of_differences, precision=precision)
-    search = _Search(estimator, definitions, known._replace(features=span.lower(known.features)), span)
+    search = _Search(estimator, definitions, known)
     title = f"{type(estimator).__name__}, n = {known.features.shape[0]}"
     with FitProgress(title, getattr(search.solver, "tolerance", 0.0), int(estimator.verbose)) as progress:
         monitor = partial(WatchedMonitor, estimator.max_iter or MOST_ITERATIONS, progress)
         best, kernel, warned = search.learn(estimator.n_components, monitor)
-        shares = objective_shares(best)
-        if estimator.n_components == "auto" and shares is not None:
-            n_components = 1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED))
+        if estimator.n_components == "auto":
+            n_components = 1 + int(np.searchsorted(np.cumsum(objective_shares(best)), _EXPLAINED))
             best, kernel, warned = search.learn(n_components, monitor)
-            shares = objective_shares(best)
-        learned = _without_false_stall(exactly(best))
+        learned, lost = exactly(best), None
+        if estimator.max_features is not None:
+            of_all = learned.objective
+            search, best, warned = _eliminated(search, best, kernel, monitor)
+            learned = exactly(best)
+            lost = of_all - learned.objective
+        shares = None if isinstance(known.features, Samples) else objective_shares(best)
+        learned = _without_false_stall(learned)
         iterations = counted(learned.iterations, "iteration")
         progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:
@@ -125,14 +130,50 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     for sentence in warned:
         warnings.warn(sentence, UserWarning, 4)
     count = max(learned.projection.shape[1], search.n_wanted)
-    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares)
+    span = search.span
+    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares, lost)
+
+
+def _eliminated(
+    search: _Search, best: Learned, kernel: AnyKernel, monitor: Callable[[], Monitor]
+) -> tuple[_Search, Learned, list[str]]:
+    """Return the search among ``max_features`` features, what it leads to by the same kernel, and its warnings.
+
+    Features are left out, half of them at a time, and W is learned again from what is left of it. Those go whose
+    squared weights, times their components' shares of the objective, have the least sum.
+
+    Raises ``InputError`` where the features that are left span fewer dimensions than there are components.
+
+    Source: recursive feature elimination, Guyon, Weston, Barnhill, Vapnik, "Gene selection for cancer classification
+    using support vector machines", Machine Learning 46, 2002.
+    """
+    limit, n_components = search.estimator.max_features, best.projection.shape[1]
+    left, warned = np.setdiff1d(np.arange(search.span.n_features), search.span.constant), list[str]()
+    while len(left) > limit:
+        projection = search.span.lift(best.projection, n_components)
+        weights = (projection**2 @ objective_shares(best))[left]
+        left = np.sort(left[np.argsort(-weights, kind="stable")[: max(limit, len(left) // 2)]])
+        search = _Search(search.estimator, search.definitions, search.of_all_features, left)
+        if search.span.rank < n_components:
+            raise InputError(
+                f"the {len(left)} features that are left span {search.span.rank} dimensions, fewer than the "
+                f"{n_components} components; raise max_features, now {limit}, or lower n_components"
+            )
+        start = search.span.restricted(projection, n_components)
+        best, _, warned = search.learn(n_components, monitor, kernel, start)
+    return search, best, warned
 
 
 class _Search:
-    """What an estimator's parameters mean on samples that are known in a span: task, kernel, solver and starts."""
+    """What an estimator's parameters mean in the span of all features, or of some: task, kernel, solver and starts."""
 
-    def __init__(self, estimator: Any, definitions: Definitions, known: Known, span: FeatureSpan) -> None:
-        self.estimator, self.definitions, self.known, self.span = estimator, definitions, known, span
+    def __init__(
+        self, estimator: Any, definitions: Definitions, known: Known, features: NDArray[np.intp] | None = None
+    ) -> None:
+        precision, of_differences = precision_of(known.features, known.dtype), definitions.is_of_differences
+        self.estimator, self.definitions, self.of_all_features = estimator, definitions, known
+        self.span = span_of(known.features, of_differences=of_differences, precision=precision, among=features)
+        self.known = known = known._replace(features=self.span.lower(known.features))
         self.rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
         named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
@@ -148,7 +189,6 @@ class _Search:
         self.n_wanted = int(estimator.n_components) if isinstance(estimator.n_components, Integral) else 0
 
     def _solver(self, method: dict[str, Any]) -> Solver:
-        """Return the solver, with ``tol`` and ``max_iter`` where they are given, and a portfolio seeded."""
         options = {"tolerance": self.estimator.tol, "max_iterations": self.estimator.max_iter}
         method |= {option: value for option, value in options.items() if value is not None}
         if "portfolio" in method:
@@ -156,11 +196,7 @@ class _Search:
         return build_solver(method)
 
     def _is_rough(self) -> bool:
-        """Return whether many samples and a Gaussian make an exact fit long, and nothing says that it should be exact.
-
-        The objective is known to some 1e-8 then, and stationarity to 1e-4. Rounds of a clustering by the papers' rule
-        end when eigenvalues settle to 1 % anyway; one by the joint rule, or by a ``tol``, is exact.
-        """
+        # Rounds of a clustering by the papers' rule end when eigenvalues settle to 1 % anyway.
         if not self.definitions.is_gaussian or self.estimator.tol is not None:
             return False
         n_samples = self.known.features.shape[0]
@@ -169,15 +205,22 @@ class _Search:
         return bool(n_samples >= _ROUGH_CLUSTERS and self.definitions.settings.get("rule") != "joint")
 
     def learn(
-        self, n_components: int | str | None, monitor: Callable[[], Monitor]
+        self,
+        n_components: int | str | None,
+        monitor: Callable[[], Monitor],
+        kernel: AnyKernel | None = None,
+        start: FloatArray | None = None,
     ) -> tuple[Learned, AnyKernel, list[str]]:
-        """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
+        """Return what the best start has led to, by which kernel, and sentences that say why to doubt it.
+
+        A ``kernel`` and a ``start`` that are known already are taken for those that the estimator asks for.
+        """
         task, span, solver = self.task, self.span, self.solver
         count = self._n_components(n_components)
         if isinstance(self.known.features, np.ndarray):
             self._check_footprint(count)
-        kernel = self.kernel(count)
-        starts = self.starts(task.first_problem(kernel), count)
+        kernel = self.kernel(count) if kernel is None else kernel
+        starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
         best, compared = learn_from_all(task, kernel, solver, starts, monitor)
         by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
         if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
@@ -193,10 +236,6 @@ class _Search:
         return best, kernel, warned
 
     def _n_components(self, wanted: object) -> int:
-        """Return the number q of components in the span.
-
-        Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
-        """
         n_classes = min(self.task.n_classes, self.span.rank)
         if wanted in (None, "n_classes", "auto"):
             return n_classes
@@ -327,7 +366,6 @@ def _repeated(weights: FloatArray) -> NDArray[np.intp]:
 
 
 def _drawn(n_samples: int, n_features: int, seed: int) -> NDArray[np.intp]:
-    """Return the places of a random subset of the samples, or of all if they are few."""
     count = min(n_samples, max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // n_features)))
     return np.sort(np.random.default_rng(seed).choice(n_samples, count, replace=False, shuffle=False))
 
@@ -348,19 +386,16 @@ def exactly(learned: Learned) -> Learned:
     return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
 
 
-def objective_shares(learned: Learned) -> FloatArray | None:
+def objective_shares(learned: Learned) -> FloatArray:
     """Return q shares of F(W) - F(0): what each component adds to those before it, of all that add anything.
 
-    ``None`` where samples are streamed, for each share takes a pass.
+    Each takes a pass over samples that are streamed.
     """
-    problem, projection = cast(DispatchedProblem, learned.problem), learned.projection
-    if problem.objective.is_streamed:
-        return None
-    fresh = problem.fresh()
+    fresh, projection = learned.problem.fresh(), learned.projection
     nothing = fresh.value(np.zeros((len(projection), 1)))
     values = [fresh.value(np.ascontiguousarray(projection[:, :count])) for count in range(1, projection.shape[1] + 1)]
     gains = np.maximum(np.diff([nothing, *values]), 0.0)
-    return gains / gains.sum() if gains.any() else np.full(len(gains), 1.0 / len(gains))
+    return gains / gains.sum() if gains.any() else np.full_like(gains, 1.0 / len(gains))
 
 
 def _without_false_stall(learned: Learned) -> Learned:
@@ -377,11 +412,6 @@ def _without_false_stall(learned: Learned) -> Learned:
         return learned
     message = f"F does not change beyond rounding: its slope is {slope:.1e}"
     return replace(learned, status=Status.CONVERGED, message=message)
-
-
-def features_of(learned: Learned) -> FloatArray:
-    """Return the samples in memory (n x d) of which this was learned."""
-    return np.asarray(cast(DispatchedProblem, learned.problem).objective.features)
 
 
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:

@@ -25,7 +25,6 @@ from kdrbench.estimators.targets import (
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
-from kdrbench.memory import check_memory
 from kdrbench.samples import (
     ArraySamples,
     Codes,
@@ -39,8 +38,6 @@ from kdrbench.samples import (
 
 # Sparse samples that are made dense for a Gaussian.
 _DENSE_BYTES = 2**26
-# Arrays of d x d that a solve holds at once.
-_SQUARES = 3
 # What makes y continuous.
 _CONTINUOUS = "target='continuous'"
 
@@ -81,8 +78,6 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
         return Known(features, known, weights, continuous=continuous)
     if issparse(X):
         _check_summed(asked, "sparse samples", f"give X.toarray(), of {8 * math.prod(X.shape) / 2**20:.3g} MiB")
-        way_out = "choose fewer features first, for instance by sklearn.feature_selection.SelectKBest"
-        check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
     if is_device_array(y):
         y = to_host(y)
     return _in_memory(estimator, asked, X, y, sample_weight)
@@ -122,10 +117,7 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
 
 
 def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple[bool, NDArray[Any]]:
-    """Return whether y is a continuous target, and it, as float64 then; sets ``classes_`` of one column of labels.
-
-    Raises ``InputError`` where the estimator's ``target`` is not for its paradigm or y.
-    """
+    """Return whether y is a continuous target, and it, as float64 then; sets ``classes_`` of one column of labels."""
     target = estimator.target
     if target == CONTINUOUS and asked.paradigm != "supervised":
         raise InputError(f"target='continuous' is for supervised learning; {asked.paradigm!r} takes labellings")
@@ -182,11 +174,7 @@ def checked_weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> 
 def _times_class_weights(
     estimator: Any, known: Any, codes: Codes | None, weights: FloatArray | None
 ) -> FloatArray | None:
-    """Return sample weights times the weights of their classes by ``class_weight``: ``balanced``, or a dict.
-
-    Raises ``InputError`` where there is not one column of class labels, for a class that is not there, and for weights
-    that are not positive.
-    """
+    """Return sample weights times the weights of their classes by ``class_weight``: ``balanced``, or a dict."""
     if (given := estimator.class_weight) is None:
         return weights
     if estimator.paradigm != "supervised" or not hasattr(estimator, "classes_"):
@@ -206,10 +194,7 @@ def _times_class_weights(
 
 
 def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Samples, Codes]:
-    """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``.
-
-    Raises ``InputError`` for what can only be learned from samples in memory, NaN or labels that are no classes.
-    """
+    """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``."""
     _check_summed(asked, "samples that are streamed", "give the samples as an array")
     if estimator.target == CONTINUOUS:
         raise InputError("samples that are streamed have class labels only; give an array for target='continuous'")

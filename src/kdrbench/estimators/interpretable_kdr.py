@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
@@ -13,9 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import VERBOSE, mapped_back
+from kdrbench.estimators.common import VERBOSE, grouped_loadings, mapped_back
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, features_of, fitted
+from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
@@ -27,6 +27,10 @@ from kdrbench.solvers.geometry.certificate import Certificate
 
 _SOLVER = Instance((str, Mapping), "a name or a dict of options")
 _CLASS_WEIGHT = optional(Either((OneOf(("balanced",)), Instance((Mapping,), "a dict of weights by label"))))
+
+# Attributes that not every fit sets.
+_OF_CLUSTERS = ("labels_", "embedding_", "history_", "_projected")
+_OPTIONAL = ("classes_", "explained_objective_ratio_", "objective_lost_", *_OF_CLUSTERS)
 
 
 def _clusters(estimator: Any) -> bool:
@@ -48,6 +52,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         continuous target columns, at most the rank of the features. ``eigengap``: the largest gap in the spectrum of
         Phi_0. ``auto``: the first components of that many which together have 95 % of what they explain
         (``explained_objective_ratio_``), learned again.
+    max_features : int or None
+        Most features that have weight, for sparse components: W then has at most that many rows that are not 0, and
+        W'W = I still. Features are left out, half at a time, of which sum_c s_c W_jc^2 is least, s_c the component's
+        share of the objective; W is learned again from the others, with the same kernel (recursive feature elimination
+        [2]_). ``objective_lost_`` is the price.
     kernel : str or kernel
         ``gaussian`` (``rbf``), ``polynomial`` (``poly``), ``linear``, ``squared``, ``multiquadric``, ``rbf_relative``
         or ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
@@ -126,6 +135,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     explained_objective_ratio_ : ndarray of shape (n_components,)
         What each component adds to F(W) of those before it, as a share of F(W) - F(0); 0 where it adds nothing. Not for
         samples that are streamed.
+    objective_lost_ : float
+        How much less F(W) is than with all features; only where ``max_features`` is given.
     rank_, constant_features_ :
         Dimension of the span of the features, in which the components lie: a feature that does not vary, here listed by
         its place, has no weight, and features that determine each other share theirs (weights of least norm). Of more
@@ -136,7 +147,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     References
     ----------
-    Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensionality Reduction", NeurIPS 2019.
+    .. [1] Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensionality Reduction", NeurIPS 2019.
+    .. [2] Guyon, Weston, Barnhill, Vapnik, "Gene selection for cancer classification using support vector machines",
+       Machine Learning 46, 2002.
 
     Examples
     --------
@@ -151,6 +164,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     n_components: int | str | None = None
     _: KW_ONLY
+    max_features: Count = None
     kernel: str | Kernel | Combination = "gaussian"
     sigma: Bandwidth = None
     gamma: Positive = None
@@ -214,20 +228,21 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return mapped_back(X, self.components_)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for attribute in ("classes_", "labels_", "embedding_", "history_", "_projected", "explained_objective_ratio_"):
-            # Attributes of another paradigm's fit.
+        for attribute in _OPTIONAL:
             self.__dict__.pop(attribute, None)
         fit = fitted(self, X, y, sample_weight)
         learned, self.kernel_, self._certificate = fit.learned, fit.kernel, fit.certificate
         self.rank_, self.constant_features_ = fit.span.rank, fit.span.constant
         if fit.shares is not None:
             self.explained_objective_ratio_ = np.pad(fit.shares, (0, len(learned.projection.T) - len(fit.shares)))
+        if fit.lost is not None:
+            self.objective_lost_ = fit.lost
         self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
         self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
-            self._projected = fit.span.project(features_of(learned), learned.projection)
+            self._projected = projected(self, X, self.components_)
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
     @property
@@ -236,13 +251,18 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
-    def loadings_frame(self) -> Any:
-        """Return W as a frame of pandas, n_features x n_components, with the names of the features and components."""
+    def loadings_frame(self, groups: Mapping[str, Sequence[str]] | None = None) -> Any:
+        """Return W as a frame of pandas, n_features x n_components, with the names of the features and components.
+
+        ``groups`` maps names to features, such as the indicators of one column, that get one row together: the roots of
+        the sums of their squares.
+        """
         check_is_fitted(self)
         with needed_for("loadings_frame"):
             import pandas as pd
         names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-        return pd.DataFrame(self.components_.T, index=names, columns=self.get_feature_names_out())
+        loadings, names = grouped_loadings(self.components_, names, groups or {})
+        return pd.DataFrame(loadings.T, index=names, columns=self.get_feature_names_out())
 
     def transform(self, X: Any) -> Any:
         """Return X W: of a Dask array a lazy one, of chunks a generator, of a tensor one on its device."""

@@ -90,9 +90,6 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``None``: accuracy, for continuous targets R^2.
     cv : int, splitter, iterable of splits or None
         Folds, stratified where y is classes; ``None``: 5.
-    selection : {"best", "one_standard_error"}
-        Which candidate is taken: the highest mean score, and of equals the fewest components. Or the fewest
-        components within one standard error of it: std / sqrt(folds) of the best, with folds - 1.
     n_jobs : int or None
         Fits side by side; ``None`` is 1, -1 all cores.
     random_state : int, RandomState or None
@@ -112,16 +109,12 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; ``classes_`` not for continuous targets.
 
-    References
-    ----------
-    Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984 (one standard error).
-
     Examples
     --------
     >>> from sklearn.datasets import load_wine
     >>> from kdrbench.estimators import InterpretableKDRCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> InterpretableKDRCV(n_components=[1, 2, 3], selection="one_standard_error").fit(X, y).n_components_
+    >>> InterpretableKDRCV(n_components=[1, 2, 3]).fit(X, y).n_components_
     2
     """
 
@@ -133,7 +126,6 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     final_estimator: Any = None
     scoring: Any = None
     cv: Any = None
-    selection: Annotated[str, OneOf(("best", "one_standard_error"))] = "best"
     n_jobs: Annotated[int | None, N_JOBS] = None
     random_state: Any = None
     verbose: Annotated[bool | int, VERBOSE] = False
@@ -172,7 +164,6 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def _searched(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
-        """Return the fitted grid search."""
         from sklearn.model_selection import GridSearchCV
 
         rng = check_random_state(self.random_state)
@@ -186,7 +177,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             candidates,
             scoring=self.scoring,
             cv=self._splitter(pipeline, rng),
-            refit=partial(chosen_row, self.selection),
+            refit=chosen_row,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -296,7 +287,6 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return clone(Pipeline(steps))
 
     def _splitter(self, pipeline: Any, rng: np.random.RandomState) -> Any:
-        """Return ``cv``; ``rng`` shuffles samples where there is a ``random_state`` and ``cv`` is a number or None."""
         from sklearn.model_selection import KFold, StratifiedKFold
 
         if self.random_state is None or not (self.cv is None or isinstance(self.cv, Integral)):
@@ -386,17 +376,12 @@ def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:
     return sorted({int(count) for count in listed})
 
 
-def chosen_row(selection: str, results: Mapping[str, Any]) -> int:
-    """Return the row of a grid search's results that ``selection`` takes; of equals the one of fewest components.
+def chosen_row(results: Mapping[str, Any]) -> int:
+    """Return the row of a grid search's results with the highest mean score; of equals that of fewest components.
 
     Raises ``InputError`` for scores that are all NaN.
     """
     mean, counts = results["mean_test_score"], results[f"param_{_PREFIX}n_components"].astype(int)
     if np.isnan(mean).all():
         raise InputError("all scores are NaN; give another scoring, or fewer folds")
-    best = np.lexsort((counts, -mean))[0]
-    scores = [values[best] for name, values in results.items() if name.startswith("split")]
-    if selection == "best" or len(scores) == 1:
-        return int(best)
-    least = mean[best] - np.std(scores, ddof=1) / np.sqrt(len(scores))
-    return int(np.lexsort((-mean, counts, ~(mean >= least)))[0])
+    return int(np.lexsort((counts, -mean))[0])

@@ -86,15 +86,6 @@ class LowRankKernelLearner(LabelledTransformer):
     References
     ----------
     Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kdrbench.estimators import LowRankKernelLearner
-    >>> X, y = load_wine(return_X_y=True)
-    >>> LowRankKernelLearner(random_state=0).fit_transform(StandardScaler().fit_transform(X), y).shape
-    (178, 13)
     """
 
     n_components: Count = None
@@ -145,10 +136,7 @@ class LowRankKernelLearner(LabelledTransformer):
         self._adapt(factor, lowrank.constraints_from_labels(factor, labels, count, rng, change=self.change))
 
     def _factor(self, features: FloatArray) -> FloatArray:
-        """Return a factor G0 of K0, and set what maps samples to its rows: ``_kernel`` and ``_basis``.
-
-        Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
-        """
+        """Return a factor G0 of K0, and set what maps samples to its rows: ``_kernel`` and ``_basis``."""
         self._kernel: Kernel | None = None
         self._basis: FloatArray | None = None
         if self._is_precomputed:
@@ -176,7 +164,6 @@ class LowRankKernelLearner(LabelledTransformer):
         return factor
 
     def _adapt(self, factor: FloatArray, constraints: lowrank.Constraints) -> None:
-        """Set what is learned from a factor of K0 under constraints."""
         self.constraints_ = constraints
         self.result_ = lowrank.learn_kernel(
             factor,

@@ -60,14 +60,6 @@ class NCA(_LinearMetricLearner):
     References
     ----------
     Goldberger, Roweis, Hinton, Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.estimators import NCA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> NCA().fit_transform(X, y).shape
-    (150, 4)
     """
 
     n_components: Count = None
@@ -113,14 +105,6 @@ class LMNN(_LinearMetricLearner):
     References
     ----------
     Weinberger, Saul, "Distance metric learning for large margin nearest neighbor classification", JMLR 10, 2009.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.estimators import LMNN
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LMNN().fit_transform(X, y).shape
-    (150, 4)
     """
 
     n_components: Count = None
@@ -159,14 +143,6 @@ class DNE(_LinearMetricLearner):
     References
     ----------
     Zhang, Xue, Lu, Guo, "Discriminant neighborhood embedding for classification", Pattern Recognition 39, 2006.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.estimators import DNE
-    >>> X, y = load_iris(return_X_y=True)
-    >>> DNE(n_components=2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     n_components: Count = None

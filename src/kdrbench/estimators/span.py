@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, is_device_array, namespace_of, row_chunks
 from kdrbench.kernels.family import FloatArray
+from kdrbench.memory import check_memory
 from kdrbench.paradigms import Learned
 from kdrbench.samples import Cluster, Samples
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside, with_fixed_signs
@@ -28,6 +29,8 @@ _DEPENDENT = 1e-13
 _CONSTANT = 8.0
 # Its standard deviation, in the same units.
 _ROUNDING = 2.0
+# Arrays as large as the matrix of second moments that a solve holds at once.
+_SQUARES = 3
 # Means beyond this many standard deviations cost kernels of differences digits.
 _OFFSET = 100.0
 # What orthonormal columns keep of their length in the span, at least, to be a start there.
@@ -67,12 +70,6 @@ class FeatureSpan:
             return centred @ device.xp.astype(device.up(self.basis), features.dtype)
         centred = features if self.mean is None else features - mean
         return centred if self.basis is None else np.ascontiguousarray(centred @ self.basis)
-
-    def project(self, lowered: FloatArray, projection: FloatArray) -> FloatArray:
-        """Return X W of samples that were lowered, for W (d x q) of which only the part in the span differs."""
-        inside = projection if self.basis is None else self.basis.T @ projection
-        offset = 0.0 if self.mean is None else self.mean @ projection
-        return np.asarray(lowered @ inside + offset)
 
     def restricted(self, projection: FloatArray, count: int) -> FloatArray:
         """Return ``count`` orthonormal columns of the span (r x count), those of d x q ``projection`` in it first.
@@ -146,12 +143,15 @@ def precision_of(features: Any, dtype: Any) -> float:
     return float(np.finfo(given if given.kind == "f" else np.float64).eps)
 
 
-def span_of(features: Any, *, of_differences: bool, precision: float) -> FeatureSpan:
+def span_of(
+    features: Any, *, of_differences: bool, precision: float, among: NDArray[np.intp] | None = None
+) -> FeatureSpan:
     """Return the span of n x d features: of their differences where the kernel is one ``of_differences``.
 
     ``precision`` is the relative rounding of the features' type. All features are kept, as they are, where they are
     independent and their means do not exceed 100 standard deviations. Features of which none varies are kept as well.
-    Two passes: columns are scaled to equal length, so that their units play no part.
+    Two passes: columns are scaled to equal length, so that their units play no part. ``among``: the features that may
+    have weight, instead of all.
     """
     n_samples, n_features = features.shape
     low, high, mean = _ranges(features)
@@ -160,6 +160,8 @@ def span_of(features: Any, *, of_differences: bool, precision: float) -> Feature
     constant = np.flatnonzero(~varies)
     if not varies.any():
         return FeatureSpan(n_features, constant)
+    if among is not None:
+        varies &= np.isin(np.arange(n_features), among)
     mean = mean if of_differences else np.zeros(n_features)
     unit = np.where(varies, high - low if of_differences else largest, 1.0)
     values, vectors, lengths = _correlations(features, mean, unit, np.flatnonzero(varies))
@@ -178,10 +180,7 @@ def span_of(features: Any, *, of_differences: bool, precision: float) -> Feature
 
 
 def _row_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
-    """Return an orthonormal basis (d x r) of the row space of columns, given that of these scaled to length one.
-
-    It is the identity where columns are independent, and otherwise a function of the space alone.
-    """
+    """Return an orthonormal basis (d x r) of the row space of columns, given that of these scaled to length one."""
     if vectors.shape[1] == len(vectors):
         return np.eye(len(vectors))
     basis = orthonormalised(lengths[:, None] / lengths.max() * vectors)
@@ -198,13 +197,11 @@ def _heaviest_on_first_axes(basis: FloatArray, count: int) -> FloatArray:
 
 
 def _complement(basis: FloatArray) -> FloatArray:
-    """Return orthonormal columns for all that is orthogonal to the basis (d x r), d x (d - r)."""
     full = np.linalg.qr(basis, mode="complete")[0]
     return outside(basis, full[:, basis.shape[1] :])
 
 
 def _blocks(features: Any) -> Iterator[Any]:
-    """Yield the rows in blocks, in double precision, where they are."""
     if isinstance(features, Samples):
         yield from (values for _, values in features.blocks(slice(0, len(features))))
     elif is_device_array(features):
@@ -215,7 +212,6 @@ def _blocks(features: Any) -> Iterator[Any]:
 
 
 def _ranges(features: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the smallest and largest entry and the mean of each feature."""
     parts = []
     for values in _blocks(features):
         xp = namespace_of(values)
@@ -234,6 +230,9 @@ def _correlations(
     it has no more rows than columns: Z'Z would be larger.
     """
     n_samples, count = features.shape[0], len(places)
+    if isinstance(features, Samples):
+        way_out = "choose fewer features first, for instance by sklearn.feature_selection.SelectKBest"
+        check_memory(_SQUARES * 8.0 * count * min(count, n_samples), f"a fit to {count} features that vary", way_out)
     scaled = (_scaled(values, mean, unit, places) for values in _blocks(features))
     if n_samples <= count:
         rows = np.concatenate([_on_host(values) for values in scaled])

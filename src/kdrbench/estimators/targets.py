@@ -97,6 +97,11 @@ def _is_target_of_whole_numbers(column: NDArray[Any]) -> bool:
     return is_target
 
 
+def is_surely_continuous(column: NDArray[Any]) -> bool:
+    """Return whether whole numbers are a target by their gaps and by the number of samples of each."""
+    return all(_judged(column))
+
+
 def _judged(column: NDArray[Any]) -> tuple[bool, bool]:
     """Return whether whole numbers are a target, and whether gaps and numbers of samples agree on it."""
     values = np.unique(column)

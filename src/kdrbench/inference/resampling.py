@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,9 +160,11 @@ def _sources(step: Any, X: Any) -> NDArray[np.intp] | None:
     before = np.asarray(_transformed(step, some), dtype=np.float64)
     order, depends = np.random.default_rng(0).permutation(count), []
     for place in range(n_features):
-        moved = some.copy()
+        moved = copy(some)
         if hasattr(moved, "isetitem"):
             moved.isetitem(place, some.iloc[order, place].array)
+        elif hasattr(moved, "replace_column"):
+            moved.replace_column(place, some.to_series(place)[order])
         else:
             moved[:, place] = some[order, place]
         after = np.asarray(_transformed(step, moved), dtype=np.float64)

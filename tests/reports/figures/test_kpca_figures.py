@@ -46,13 +46,13 @@ def made_sets():
 
 def planes():
     """Rows and arrays of Figure 3."""
-    halves, tricks, (primal, dual) = planes_of(iris(), 100, 0)
-    sizes = {"n_train": len(halves.train), "n_test": len(halves.test)}
+    split, tricks, (primal, dual) = planes_of(iris(), 100, 0)
+    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
     ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
-    shares = tricks.accuracies(halves)
+    shares = tricks.accuracies(split.train_codes, split.test_codes)
     rows = [row("iris", "kpca", accuracy=shares[0], **sizes)]
     rows.append(row("iris", tricks.method, accuracy=shares[1], **(ours | sizes)))
-    arrays = {"labels": halves.test_labels, "predictions_kpca": primal, "predictions_kernel": dual}
+    arrays = {"labels": split.test_codes, "predictions_kpca": primal, "predictions_kernel": dual}
     for name, (train, test) in (("kpca", tricks.kpca), ("kernel", tricks.kernel)):
         arrays |= {f"train_{name}": train, f"test_{name}": test}
     return pd.DataFrame(rows), {"iris": arrays}

@@ -200,7 +200,7 @@ def fixed_beside(config: Config, name: str) -> str | None:
     """
     tuned = config["experiments"][name]
     for other, fixed in ((one, config["experiments"][one]) for one in config["run"]):
-        if fixed.get("system") == "league" and (tuned.get("rules"), fixed["rules"]) == (TUNED, FIXED):
+        if fixed.get("system") == "league" and (tuned.get("rules"), fixed.get("rules")) == (TUNED, FIXED):
             same_folds = all(fixed.get(key) == tuned.get(key) for key in _SAME_FOLDS)
             if same_folds and all(set(fixed[key]) & set(tuned[key]) for key in _SHARED):
                 return str(other)

@@ -72,7 +72,7 @@ class NoiseSystem(System):
         "kdrbench.evaluation.dense",
         "kdrbench.inference.permutation",
         "kdrbench.reduction.adapters",
-        "kdrbench.suite.systems.league.protocol",
+        "kdrbench.suite.systems.league.fold_run",
     )
 
     def check(self, name: str, config: Config) -> None:
