@@ -11,6 +11,7 @@ from kdrbench.datasets.prepared import save_prepared
 from kdrbench.solvers.registry import SOLVERS
 from support.kpca_trick_cases import kpca_batch
 from support.one_batch import batch_of
+from support.system_cases import grid_of
 
 KERNELS = ("gaussian", "polynomial", "multiquadric")
 # In a process of its own that has imported no more than a job does: modules that are loaded after its preparation.
@@ -55,12 +56,20 @@ for line in sys.stdin:
         found[f"{batch.definition['method']['method']} {batch.definition['kernel']['family']}"] = json.load(stream)
 print(json.dumps(found))
 """
-LEARN = """
-batch, folder = Batch.from_json(sys.stdin.readline()), Path(sys.argv[1]).with_name("run")
-run, known = build_system("kpca_trick").prepare(batch, data, RunContext(limits))(0), set(sys.modules)
-folder.mkdir()
-assert len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder))))) == len(batch.rows)
-print(json.dumps({"learners": sorted(set(sys.modules) - known)}))
+RUN = """
+from importlib import import_module
+
+for line in sys.stdin:
+    batch = Batch.from_json(line)
+    system, folder = build_system(batch.system), Path(sys.argv[1]).with_name("run")
+    for module in system.imports:
+        import_module(module)
+    run, known = system.prepare(batch, data, RunContext(limits))(0), set(sys.modules)
+    folder.mkdir()
+    assert len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder))))) == len(batch.rows)
+    late = (name for name in set(sys.modules) - known if not name.startswith("encodings."))
+    found[batch.system] = sorted(late)
+print(json.dumps(found))
 """
 
 
@@ -79,6 +88,21 @@ def test_a_first_solve_imports_nothing(tmp_path):
     assert not late_imports(SOLVE, "wine", chosen, tmp_path)
 
 
+def learners():
+    return kpca_batch(learners=("nca", "lmnn", "dne"))
+
+
+def divergences():
+    small = {"constraints": [0, 4], "methods": ["von_neumann"], "runs": 1}
+    return next(iter(grid_of("lowrank_gyrb", **small).batches()))
+
+
+def permutations():
+    return next(iter(grid_of("noise", methods=["lda"], permutations=3, draws=1).batches()))
+
+
 @pytest.mark.whole
-def test_no_learner_imports_on_its_clock(tmp_path):
-    assert not late_imports(LEARN, "iris-bundled", [kpca_batch(learners=("nca", "lmnn", "dne"))], tmp_path)
+@pytest.mark.parametrize("made", [learners, divergences, permutations])
+def test_no_run_imports_on_its_clock(made, tmp_path):
+    batch = made()
+    assert not late_imports(RUN, batch.dataset, [batch], tmp_path)
