@@ -18,7 +18,6 @@ from kdrbench.inference.refits import (
     check_samples,
     fitted,
     in_order,
-    principal_angles_deg,
     seed_of,
     seeded,
     with_shared_bandwidth,
@@ -26,7 +25,7 @@ from kdrbench.inference.refits import (
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_value
 from kdrbench.solvers.geometry.certificate import Certificate
-from kdrbench.solvers.geometry.stiefel import is_stationary, orthonormalised
+from kdrbench.solvers.geometry.stiefel import is_stationary, orthonormalised, principal_angles_deg
 
 # An eigenvalue of the Hessian this far on the wrong side of 0, on the certificate's scale, is rounding.
 _CURVATURE = -1e-6

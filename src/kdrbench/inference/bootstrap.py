@@ -16,7 +16,6 @@ from kdrbench.errors import InputError
 from kdrbench.extras import needed_for
 from kdrbench.inference.refits import (
     check_samples,
-    principal_angles_deg,
     seed_of,
     seeded,
 )
@@ -32,6 +31,7 @@ from kdrbench.inference.resampling import (
 )
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value, whole
+from kdrbench.solvers.geometry.stiefel import principal_angles_deg
 
 # Random subspaces that the angles are compared with.
 _RANDOM_SUBSPACES = 500

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from joblib import Parallel, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
@@ -83,11 +82,6 @@ def embedded(model: Any, X: Any) -> FloatArray:
         raise InputError(f"{type(model).__name__} has neither transform nor embedding_: it learns no projection")
     values = model.transform(X) if hasattr(model, "transform") else model.embedding_
     return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-
-
-def principal_angles_deg(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the principal angles between the spans of two d x q arrays in degrees, ascending."""
-    return np.asarray(np.degrees(scipy.linalg.subspace_angles(first, second))[::-1])
 
 
 def check_samples(X: Any, y: ArrayLike) -> None:

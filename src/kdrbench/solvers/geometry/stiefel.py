@@ -56,6 +56,11 @@ def subspace_turn(first: FloatArray, second: FloatArray) -> float:
     return float(np.linalg.norm(outside(first, second), 2))
 
 
+def principal_angles_deg(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the principal angles between the spans of two d x q arrays in degrees, ascending."""
+    return np.asarray(np.degrees(scipy.linalg.subspace_angles(first, second))[::-1])
+
+
 def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric), given the Euclidean one.
 

@@ -20,7 +20,7 @@ from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError, counted
-from kdrbench.inference.refits import principal_angles_deg
+from kdrbench.solvers.geometry.stiefel import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
     COLOURS,
