@@ -15,7 +15,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: picture pictures metadata bench lock lock-oldest clean
 
 demo: $(READY)
-	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
+	@# The longest job begins first.
+	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules --prioritize demo_supervised
 	kdrbench status --results results/demo
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
