@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
@@ -85,16 +85,6 @@ def test_a_portfolio_is_drawn_from_the_random_state():
     assert first.result_.message.endswith("; the best of 12 starts")
     np.testing.assert_array_equal(first.components_, same.components_)
     assert not np.array_equal(first.components_, other.components_)
-
-
-def test_a_gaussian_fit_draws_no_further_starts_by_itself():
-    digits, labels = (part[:300] for part in load_digits(return_X_y=True))
-    # Phi drifts so far that the solver alone would draw them.
-    by_rule = InterpretableKDR(9, solver={"method": "ism_safeguarded", "portfolio": None}).fit(digits, labels)
-    assert "starts" in by_rule.result_.message
-    model = InterpretableKDR(9).fit(digits, labels)
-    assert "starts" not in model.result_.message
-    assert model.objective_ == pytest.approx(by_rule.objective_, rel=1e-6)
 
 
 def test_label_names_do_not_matter_and_starts_are_seeded():

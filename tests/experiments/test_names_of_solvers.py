@@ -13,7 +13,6 @@ from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import _Search
 from kdrbench.estimators.inputs import known_samples
-from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
 from kdrbench.suite.cli import main
@@ -38,10 +37,7 @@ def run(name, resolved=MappingProxyType({})):
 
 def search_of(estimator, features, labels):
     definitions = definitions_of(estimator)
-    known = known_samples(estimator, definitions, features, labels, None)
-    precision = precision_of(known.features, known.dtype)
-    span = span_of(known.features, of_differences=definitions.is_of_differences, precision=precision)
-    return _Search(estimator, definitions, known._replace(features=span.lower(known.features)), span)
+    return _Search(estimator, definitions, known_samples(estimator, definitions, features, labels, None))
 
 
 @pytest.mark.parametrize("name", NAMED)
