@@ -93,8 +93,8 @@ class LoadingsDisplay:
                 f"resampled must be n_resamples x {self.loadings.shape[0]} x {count}, got {self.resampled.shape}"
             )
         basis = orth(self.loadings.T)
-        found = [np.sum((orth(again.T).T @ basis) ** 2) / basis.shape[1] for again in self.resampled]
-        self.overlaps: FloatArray = np.array(found)
+        overlaps = [np.sum((orth(again.T).T @ basis) ** 2) / basis.shape[1] for again in self.resampled]
+        self.overlaps: FloatArray = np.array(overlaps)
         self.resampled, _ = grouped_loadings(self.resampled, names, groups or {})
         self.loadings, self.feature_names = grouped_loadings(self.loadings, names, groups or {})
         rows = len(self.loadings)

@@ -83,17 +83,12 @@ def verify(
     long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
     beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
     left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
-    missing, definitions = {}, record.grid.config.get("datasets", {})
+    definitions = record.grid.config.get("datasets", {})
     data_of = {
         name: partial(_loaded, name, json.dumps(definitions.get(name, {}), sort_keys=True), mirror)
         for name in sorted({batch.dataset for batch in batches})
     }
-    for name in sorted({batch.dataset for batch, _ in drawn.values()}):
-        # Each is asked for once, as a server may take long to fail.
-        try:
-            data_of[name]()
-        except DataError as error:
-            missing[name] = str(error)
+    missing = _missing({batch.dataset: data_of[batch.dataset] for batch, _ in drawn.values()})
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
     total.left_out.update(reason for place, reason in left_out.items() if computed[place][0].dataset not in missing)
     # Processes get the place of the record, not its grid, and load a data set once for all of its batches.
@@ -160,6 +155,17 @@ def _shuffled(places: Iterable[str], seed: int) -> list[str]:
 
 def _recomputes(system: str) -> bool:
     return type(build_system(system)).recompute is not System.recompute
+
+
+def _missing(data_of: Mapping[str, Callable[[], Dataset]]) -> dict[str, str]:
+    """Return why data sets cannot be loaded, by their names. Each is tried once, as a server may take long to fail."""
+    missing = {}
+    for name, load in sorted(data_of.items()):
+        try:
+            load()
+        except DataError as error:
+            missing[name] = str(error)
+    return missing
 
 
 @lru_cache(maxsize=2)

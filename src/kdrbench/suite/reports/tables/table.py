@@ -217,8 +217,8 @@ def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
     names = (entry.text for row in table.rows for entry in row[: table.n_labels])
     template = plain_environment().get_template("table.html.j2")
-    words = abbreviations_in(*table.columns, *names)
-    return template.render(table=table, sections=list(sections), abbreviations=words)
+    abbreviations = abbreviations_in(*table.columns, *names)
+    return template.render(table=table, sections=list(sections), abbreviations=abbreviations)
 
 
 def plain_environment() -> jinja2.Environment:
