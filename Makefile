@@ -69,7 +69,7 @@ PYTHONS ?= python3.12 python3.13 python3.14
 test-pythons: $(READY_DEV)
 	@for python in $(PYTHONS); do \
 	  if ! command -v $$python > /dev/null; then echo "skipped: $$python is not installed"; continue; fi; \
-	  $$python -m venv --clear .venv-$$python && $$python envs/install.py .venv-$$python envs/requirements-dev.lock --editable . && \
+	  $$python -m venv --clear --without-pip .venv-$$python && $$python envs/install.py .venv-$$python envs/requirements-dev.lock --editable . && \
 	  OMP_NUM_THREADS=1 .venv-$$python/bin/python -m pytest -n $(WORKERS) --dist loadscope || exit 1; \
 	done
 
@@ -101,7 +101,7 @@ OLDEST := .venv-oldest
 test-oldest: $(READY_DEV) $(OLDEST)/.ready
 	rm -rf $(OLDEST)/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OLDEST)/wheel .
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(OLDEST)/wheel/*.whl
+	$(BIN)/python -m pip --python $(OLDEST) install --quiet --disable-pip-version-check --no-deps --force-reinstall $(OLDEST)/wheel/*.whl
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 
@@ -122,13 +122,13 @@ develop: $(READY_DEV)
 develop-oldest: $(OLDEST)/.ready
 
 $(OLDEST)/.ready: envs/requirements-oldest.lock
-	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
 	$(PYTHON) envs/install.py $(OLDEST) envs/requirements-oldest.lock
 	@touch $@
 
 $(READY): envs/requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv --clear --without-pip $(VENV)
 	$(PYTHON) envs/install.py $(VENV) envs/requirements.lock --editable .
 	@touch $@
 

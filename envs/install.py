@@ -52,12 +52,21 @@ def python_of(environment):
 
 
 def pip_of(environment):
-    """Return the words that start pip."""
-    return [python_of(environment), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    """Return the words that start pip for an environment: the pip of this Python, or one that the environment gets.
+
+    An environment is made without pip, which takes seconds to install and is among the locked packages.
+    """
+    options = ["--quiet", "--disable-pip-version-check"]
+    own, shared = [python_of(environment), "-m", "pip"], [sys.executable, "-m", "pip", "--python", environment]
+    for words in (own, shared):
+        if not subprocess.run([*words, "--version"], capture_output=True, check=False).returncode:
+            return [*words, *options]
+    subprocess.run([python_of(environment), "-m", "ensurepip"], stdout=subprocess.DEVNULL, check=True)
+    return [*own, *options]
 
 
-def uv_of(environment, lock):
-    """Return the words that start uv, which is installed first; none where it is not pinned or not available.
+def uv_of(environment, lock, pip):
+    """Return the words that start uv, which ``pip`` installs first; none where it is not pinned or not available.
 
     Whoever set up pip with an index of their own is served by pip, since uv does not read its settings.
     """
@@ -65,13 +74,13 @@ def uv_of(environment, lock):
     if program.exists():
         return [str(program)]
     entry = UV.search(Path(lock).read_text())
-    settings = subprocess.run([*pip_of(environment), "config", "list"], capture_output=True, text=True, check=False)
+    settings = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, check=False)
     if not entry or re.search(r"(^|\.)index-url=", settings.stdout) or "PIP_INDEX_URL" in os.environ:
         return []
     pinned = Path(environment, "uv.txt")
     pinned.write_text(entry.group())
     words = ["install", "--require-hashes", "--only-binary", ":all:", "-r", str(pinned)]
-    return [] if run([*pip_of(environment), *words], "installing uv") else [str(program)]
+    return [] if run([*pip, *words], "installing uv") else [str(program)]
 
 
 def announce(environment, locks, installer):
@@ -89,7 +98,8 @@ def install(environment, locks, editable):
     """Install the locks, and the package itself where that is wanted; return the exit code."""
     wanted = [word for lock in locks for word in ("-r", lock)]
     itself = ["--no-deps", "--no-build-isolation", "--editable", editable]
-    if uv := uv_of(environment, locks[0]):
+    pip = pip_of(environment)
+    if uv := uv_of(environment, locks[0], pip):
         announce(environment, locks, "uv")
         begin = [*uv, "pip", "install", "--quiet", "--python", python_of(environment)]
         failed = run([*begin, "--require-hashes", *wanted], "installing")
@@ -97,7 +107,7 @@ def install(environment, locks, editable):
             return run([*begin, *itself], "installing kdrbench") if editable else 0
         print("kdrbench: uv could not install them; falling back to pip", flush=True)
     announce(environment, locks, "pip")
-    begin = [*pip_of(environment), "install"]
+    begin = [*pip, "install"]
     failed = run([*begin, "--require-hashes", *wanted], "installing")
     return failed or (run([*begin, *itself], "installing kdrbench") if editable else 0)
 
@@ -105,7 +115,7 @@ def install(environment, locks, editable):
 def main():
     """Read the command line, and install."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("environment", help="folder of the virtual environment, which has pip")
+    parser.add_argument("environment", help="folder of the virtual environment, with or without pip")
     parser.add_argument("locks", nargs="+", help="lock files; the first one may pin uv")
     parser.add_argument("--editable", default="", help="folder of the package, to be installed without dependencies")
     chosen = parser.parse_args()
