@@ -52,21 +52,23 @@ def python_of(environment):
 
 
 def pip_of(environment):
-    """Return the words that start pip for an environment: the pip of this Python, or one that the environment gets.
+    """Return the words that start pip for an environment, and its settings.
 
-    An environment is made without pip, which takes seconds to install and is among the locked packages.
+    It is the pip of the environment, of this Python, or one that the environment gets: an environment is made without
+    pip, which takes seconds to install and is among the locked packages.
     """
     options = ["--quiet", "--disable-pip-version-check"]
     own, shared = [python_of(environment), "-m", "pip"], [sys.executable, "-m", "pip", "--python", environment]
     for words in (own, shared):
-        if not subprocess.run([*words, "--version"], capture_output=True, check=False).returncode:
-            return [*words, *options]
+        settings = subprocess.run([*words, "config", "list"], capture_output=True, text=True, check=False)
+        if not settings.returncode:
+            return [*words, *options], settings.stdout
     subprocess.run([python_of(environment), "-m", "ensurepip"], stdout=subprocess.DEVNULL, check=True)
-    return [*own, *options]
+    return pip_of(environment)
 
 
-def uv_of(environment, lock, pip):
-    """Return the words that start uv, which ``pip`` installs first; none where it is not pinned or not available.
+def uv_of(environment, lock):
+    """Return the words that start uv, which pip installs first; none where it is not pinned or not available.
 
     Whoever set up pip with an index of their own is served by pip, since uv does not read its settings.
     """
@@ -74,12 +76,12 @@ def uv_of(environment, lock, pip):
     if program.exists():
         return [str(program)]
     entry = UV.search(Path(lock).read_text())
-    settings = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, check=False)
-    if not entry or re.search(r"(^|\.)index-url=", settings.stdout) or "PIP_INDEX_URL" in os.environ:
+    pip, settings = pip_of(environment)
+    if not entry or re.search(r"(^|\.)index-url=", settings) or "PIP_INDEX_URL" in os.environ:
         return []
     pinned = Path(environment, "uv.txt")
     pinned.write_text(entry.group())
-    words = ["install", "--require-hashes", "--only-binary", ":all:", "-r", str(pinned)]
+    words = ["install", "--no-compile", "--require-hashes", "--only-binary", ":all:", "-r", str(pinned)]
     return [] if run([*pip, *words], "installing uv") else [str(program)]
 
 
@@ -98,8 +100,7 @@ def install(environment, locks, editable):
     """Install the locks, and the package itself where that is wanted; return the exit code."""
     wanted = [word for lock in locks for word in ("-r", lock)]
     itself = ["--no-deps", "--no-build-isolation", "--editable", editable]
-    pip = pip_of(environment)
-    if uv := uv_of(environment, locks[0], pip):
+    if uv := uv_of(environment, locks[0]):
         announce(environment, locks, "uv")
         begin = [*uv, "pip", "install", "--quiet", "--python", python_of(environment)]
         failed = run([*begin, "--require-hashes", *wanted], "installing")
@@ -107,7 +108,7 @@ def install(environment, locks, editable):
             return run([*begin, *itself], "installing kdrbench") if editable else 0
         print("kdrbench: uv could not install them; falling back to pip", flush=True)
     announce(environment, locks, "pip")
-    begin = [*pip, "install"]
+    begin = [*pip_of(environment)[0], "install"]
     failed = run([*begin, "--require-hashes", *wanted], "installing")
     return failed or (run([*begin, *itself], "installing kdrbench") if editable else 0)
 
