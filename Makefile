@@ -101,7 +101,7 @@ OLDEST := .venv-oldest
 test-oldest: $(READY_DEV) $(OLDEST)/.ready
 	rm -rf $(OLDEST)/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OLDEST)/wheel .
-	$(BIN)/python -m pip --python $(OLDEST) install --quiet --disable-pip-version-check --no-deps --force-reinstall $(OLDEST)/wheel/*.whl
+	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --no-deps --reinstall $(OLDEST)/wheel/*.whl
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 
