@@ -18,7 +18,6 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.options import read_configs
-from kdrbench.suite.commands.plugin import render
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import SOLVER
@@ -89,12 +88,6 @@ def test_options_reach_the_plug_in(tmp_path):
     for words, message in ((["factor"], "written name=value, got 'factor'"), (["fact=1"], "unknown option of solver")):
         done = kdrbench("check", tmp_path / "s.py", "--option", *words)
         assert (done.exit_code, message in done.output) == (2 if "written" in message else 1, True)
-
-
-def test_the_documentation_shows_what_is_written():
-    text = (ROOT / "docs" / "extending.md").read_text()
-    for kind in ("solver", "kernel"):
-        assert f"```python\n{render(kind, f'my_{kind}')[f'my_{kind}.py']}```" in text
 
 
 @pytest.mark.parametrize("around", ["scipy", "pymanopt", pytest.param("program", marks=pytest.mark.whole)])
