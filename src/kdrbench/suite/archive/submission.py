@@ -12,7 +12,7 @@ from typing import Any
 from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.suite.archive.folder import ARRAYS, CONFIGURATION, OTHERS, ROWS, TRACES, Writer
-from kdrbench.suite.archive.layers import PackedRecord, rows_of
+from kdrbench.suite.archive.layers import PackedRecord, read_rows, rows_of
 from kdrbench.suite.archive.pack import counts_of
 from kdrbench.suite.engine.publish import merged_lines
 from kdrbench.suite.engine.record import Record
@@ -84,8 +84,9 @@ def _rules_of(record: PackedRecord) -> dict[str, Any]:
 
 
 def _rows_of(record: PackedRecord) -> set[Record]:
+    """Return all rows, those that a layer has superseded as well."""
     systems = {name: record.config["experiments"][name]["system"] for name in record.config["run"]}
-    return {row for name, system in systems.items() for row in record.rows(name, system)}
+    return {row for part in record.parts for name, system in systems.items() for row in read_rows(part, name, system)}
 
 
 def _data_of(rows: set[Record]) -> set[tuple[str, str]]:
@@ -98,10 +99,10 @@ def _solvers_of(config: Config) -> list[str]:
 
 def _joined(below: Config, submitted: Config, names: list[str]) -> dict[str, Any]:
     """Return the configuration of a record that runs the solvers of a submission, too."""
-    experiments = {
+    experiments = {name: below["experiments"][name] for name in below["run"]}
+    joined = {
         name: {**one, "solvers": list(dict.fromkeys([*one["solvers"], *submitted["experiments"][name]["solvers"]]))}
-        for name, one in below["experiments"].items()
-        if name in below["run"]
+        for name, one in experiments.items()
     }
     solvers = below["solvers"] | {name: submitted["solvers"][name] for name in names}
-    return {**below, "solvers": solvers, "experiments": experiments}
+    return {**below, "solvers": solvers, "experiments": joined}
