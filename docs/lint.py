@@ -31,9 +31,10 @@ PRIVATE = re.compile(
     r"\b(stands|told|reckon\w*|mend(?:s|ed|ing)?|anew|so\s+many|nobody|whole\s+of|thrice|of\s+its\s+own\s+doing)\b",
     re.I,
 )
-ACTIONS = {"actions/checkout@v4", "actions/setup-python@v5"}
+ACTIONS = {"actions/checkout@v4", "actions/setup-python@v5", "actions/upload-artifact@v4"}
 # Placeholders, places of results, and files below a package that the sentence names.
 NOT_OURS = ("path/", "results/", "reports/", "logs/", ".workspace/", "parsers/", "iris/", "gyrb/", "gallery/")
+NOT_OURS += ("submission-my_solver/", "submissions/")
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,}|:{3,}).*?^\1\2\s*$|^\$\$.*?^\$\$\s*$", re.M | re.S)
 # A line that is neither empty nor code, a table, a heading, a picture, a comment or a reference.
 _PROSE = r"(?! {4}|\s*(?:[|#]|!\[|\(?<!--|\[\^?\w+\]:|$)).+\n?"

@@ -29,6 +29,7 @@ _SECTIONS = {
     "Add": {
         "check": ("plugin", "Check that a plug-in keeps its contract."),
         "new": ("plugin", "Write a working plug-in and its test, or an experiment."),
+        "submit": ("submit", "Run your solver by the rules of submissions, and pack its rows."),
     },
     "Read": {
         "compare": ("compare", "Compare two solvers run by run, or all solvers."),

@@ -25,8 +25,10 @@ from kdrbench.suite.experiments.merged_tables import was_disturbed
 from kdrbench.suite.systems import SYSTEMS
 from kdrbench.suite.systems.ikdr.config import is_redrawn
 
-# What else of a results folder is kept: findings of plug-ins and best known solutions.
-_OTHERS = (("checks", ".json"), ("optima", ".npz"))
+# Files of solvers that were submitted.
+SUBMITTED = "submitted"
+# What else of a results folder is kept: findings of plug-ins, best known solutions, and these.
+_OTHERS = (("checks", ".json"), ("optima", ".npz"), (SUBMITTED, ".py"))
 _README = """\
 # A packed record of kdrbench
 
@@ -212,14 +214,20 @@ def check_licence(word: str) -> None:
 
 
 def _counts(rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]) -> dict[str, Any]:
-    """Return how many rows and jobs there are of an experiment, and how they were made."""
     there = {row.axes for row in rows}
     jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
+    return counts_of(rows, lines, jobs, len(bundles) - jobs)
+
+
+def counts_of(
+    rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], n_jobs: int, n_missing: int
+) -> dict[str, Any]:
+    """Return how many rows and jobs there are of an experiment, and how they were made."""
     return {
         "rows": len(rows),
-        "jobs": jobs,
-        "jobs_missing": len(bundles) - jobs,
-        "complete": jobs == len(bundles),
+        "jobs": n_jobs,
+        "jobs_missing": n_missing,
+        "complete": not n_missing,
         "timed": sum(row.provenance.timed for row in rows),
         "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
         "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),

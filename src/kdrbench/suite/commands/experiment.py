@@ -59,7 +59,7 @@ def new_experiment(
         elif part in NAMED:
             section, short = "solvers", part
         else:
-            section, short, definition = _defined(part, options)
+            section, short, definition = defined(part, options)
             if short in sections.setdefault(section, {}):
                 raise InputError(f"two {section} would be called {short!r}; rename one of the files")
             sections[section][short] = definition
@@ -115,8 +115,8 @@ def _printed(published: str) -> dict[str, str]:
     return printed
 
 
-def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """Return the section of a file, a name for it, and its definition."""
+def defined(part: str, options: Mapping[str, Any] = MappingProxyType({})) -> tuple[str, str, dict[str, Any]]:
+    """Return the section of a file, a name for it, and its definition; ``InputError`` where no section is for it."""
     if table := table_of(part):
         short, definition = table
         return "datasets", short, {**definition, **options}

@@ -13,6 +13,7 @@ from kdrbench.files import replacing_folder
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of
 from kdrbench.suite.archive.layers import new_layer, record_at
 from kdrbench.suite.archive.pack import Packing, check_licence
+from kdrbench.suite.archive.submission import submitted_solvers, write_submission
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.archive.unpack import unpack as unpacked
 from kdrbench.suite.commands.options import FILE, configuration_name, frozen_configuration, grid_of, root_and_name
@@ -21,9 +22,9 @@ from kdrbench.suite.reports.making import charts_to_store
 from kdrbench.suite.systems.atlas.optima import BestKnown
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
-_PACKED = ".kdrbench-packed"
+PACKED = ".kdrbench-packed"
 # Of a record whose makers give none.
-_LICENCE = "CC-BY-4.0"
+LICENCE = "CC-BY-4.0"
 
 
 @click.command()
@@ -34,7 +35,7 @@ _LICENCE = "CC-BY-4.0"
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
 @click.option(
     "--licence",
-    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {_LICENCE}).",
+    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {LICENCE}).",
 )
 @click.option(
     "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
@@ -58,22 +59,29 @@ def pack(
     With --layer the record in --out stays as it is. Runs whose rows it lacks come into a folder below it, which is
     read with it: of each run the newest rows count.
 
+    RESULTS may be what `kdrbench submit` has packed: with --layer its rows are added to a record of submissions.
+
     With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
     workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
     with their hashes, and the runs that failed or were stopped, with the reason.
     """
-    check_licence(licence or _LICENCE)
+    check_licence(licence or LICENCE)
     if crate:
         if layer or out == PAPERS:
             raise InputError("--crate needs --out (FILE.zip or a folder), without --layer")
         _write_crate(results / name if name else results, out, licence, authors, source)
         return
+    if (base := parts_of(out)[0]) != out:
+        raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
+    if layer and is_packed(results):
+        _add_submission(results, out, layer)
+        return
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = _how(out, layer, grid, licence or _LICENCE)
+    place, how = _how(out, layer, grid, licence or LICENCE)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
-    with replacing_folder(place, _PACKED) as folder:
+    with replacing_folder(place, PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
         packed = Packing(grid, results, known, charts, **how).write(folder)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -90,6 +98,16 @@ def pack(
     click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
 
 
+def _add_submission(place: Path, out: Path, layer: str) -> None:
+    """Add what `kdrbench submit` has packed to a record; nothing below it is written again."""
+    record, submission = record_at(out), record_at(place)
+    names, known = submitted_solvers(record, submission), set(record.config["solvers"])
+    before = f"; its earlier rows stay in {record.parts[-1].place}" if known.intersection(names) else ""
+    with replacing_folder(new_layer(record, layer), PACKED) as folder:
+        write_submission(record, submission, folder)
+    click.echo(f"{', '.join(names)} -> {out / 'layers' / layer}{before}\nshow all: kdrbench report {out}")
+
+
 def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
     from kdrbench.suite.archive.crate import write_crate
 
@@ -98,7 +116,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
         raise InputError(
             f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
         )
-    word, today = own or licence or _LICENCE, datetime.now(UTC).date()
+    word, today = own or licence or LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
         read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
     for name in read.left_out:
@@ -111,10 +129,8 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
 def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, dict[str, Any]]:
     """Return the folder that is written, and how: alone, or as a layer over its base.
 
-    Raises ``InputError`` where a record would replace that of the papers or one with layers, or an earlier state.
+    Raises ``InputError`` where a record would replace that of the papers or one with layers.
     """
-    if (base := parts_of(out)[0]) != out:
-        raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
     if not layer:
         if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
             raise InputError(

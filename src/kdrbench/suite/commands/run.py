@@ -123,7 +123,7 @@ def run(
     definitions = config["datasets"]
     data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror or None)
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
-        watch = partial(_watch, batch, grid.limits(batch.experiment).time_s)
+        watch = partial(show_progress, batch, grid.limits(batch.experiment).time_s)
         rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]
     if not rows:
         raise InputError("the run came to no end, see the lines above")
@@ -253,7 +253,7 @@ def run_batch(
     return [] if process.returncode else list(read_records(files.records, build_system(batch.system).record))
 
 
-def _watch(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
+def show_progress(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
     """Show how far the batch is until its process ends."""
     line, workspace = ProgressLine(_PLAIN_S), files.workspace(batch, build_system(batch.system).record)
     while process.poll() is None:

@@ -6,6 +6,7 @@ Snakemake reads the same files before this project is asked, keeping the last of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if values is not None and not isinstance(values, dict):
         raise ConfigError(f"configuration {path} must hold keys and values; it holds a {type(values).__name__}")
     return values or {}
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a configuration that gives none: that of its file, ``mine`` for ``config.mine.yaml``."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", path.stem.removeprefix("config."))
 
 
 def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.suite.engine.progress import progress_of, stale_in_words, stale_jobs
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.config_file import lay_over, read_config_file, write_origin
+from kdrbench.suite.experiments.config_file import lay_over, name_of, read_config_file, write_origin
 
 _RESULTS = Path("results")
 # Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.
@@ -96,8 +96,8 @@ def _is_first(workflow: Any) -> bool:
 def _name_of(workflow: Any, home: Path) -> str:
     overlays = [Path(path) for path in workflow.config_settings.configfiles]
     base = (home / "config.yaml").resolve()
-    names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
-    return re.sub(r"[^A-Za-z0-9_-]", "_", names[-1]) if names else ""
+    names = [name_of(path) for path in overlays if path.resolve() != base]
+    return names[-1] if names else ""
 
 
 def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
