@@ -258,7 +258,7 @@ def test_faults_of_the_configuration_are_named():
         ({"cells_of": ["two"]}, "atlas.cells_of: unknown experiment of ikdr 'two'"),
         ({"cells_of": ["atlas"]}, "atlas.cells_of: unknown experiment of ikdr 'atlas'"),
         ({"solvers": ["imf"]}, "atlas.solvers: unknown solver 'imf'"),
-        ({"solvers": ["dg_10"]}, "'dg_10' has starts of its own; an atlas gives each solver the same"),
+        ({"solvers": ["dg_10"]}, "'dg_10' has starts of its own; an atlas gives all the same"),
         ({"datasets": ["cancer"]}, "no experiment of cells_of has data set 'cancer'; leave it out"),
         ({"starts": 0}, "atlas.starts is 0; it must be at least 1"),
     ]:

@@ -20,7 +20,7 @@ FAULTS = [
     ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner method 'ncaa'"),
     ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
     ({"training": {"default": 150}, "datasets": ["iris"]}, f"{PLACE}.training gives data set 'iris' 150 training samp"),
-    ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must"),
+    ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples: at most"),
     ({"training": {"default": 1}}, f"{PLACE}.training.default is 1; it must be at least 2"),
     ({"training": {"iris": 100}}, "config: the key 'default' is missing in experiments.kpca_tables.training"),
     ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),

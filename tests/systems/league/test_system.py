@@ -123,8 +123,8 @@ def test_components_below_the_number_of_features_are_played():
 def test_faults_of_the_configuration_are_named():
     for changes, message in [
         ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
-        ({"datasets": ["flower"]}, "data set 'flower' has no labels; the league needs them"),
-        ({"datasets": ["yeast"], "folds": 6}, "folds is 6; the smallest class of data set 'yeast' has 5 samples"),
+        ({"datasets": ["flower"]}, "data set 'flower' has no labels; methods learn from them"),
+        ({"datasets": ["yeast"], "folds": 6}, "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds need 6"),
         ({"datasets": ["iris"], "components": [4]}, "components must hold a number below the 4 features of data set '"),
         ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
     ]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import psutil
 
 from kdrbench.datasets import Dataset
+from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Attested, Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -112,8 +113,14 @@ class System(ABC):
     provides: ClassVar[tuple[str, ...]] = ()
     imports: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, name: str, config: Config) -> None:  # noqa: B027
+    def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
+        for fault in self.faults(config["experiments"][name], config):
+            raise ConfigError(f"config: experiments.{name}.{fault}")
+
+    def faults(self, experiment: Config, config: Config) -> Iterable[str]:
+        """Return such faults of an experiment; each begins with the key that is at fault."""
+        return ()
 
     def check_sections(self, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the sections that the system reads."""

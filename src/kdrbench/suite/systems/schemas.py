@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -45,8 +45,12 @@ def read_schema(package: str, name: str) -> dict[str, Any]:
     return schema
 
 
-def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:
-    """Raise ``ConfigError`` for the first of the names at a place of the configuration that is not ``allowed``."""
-    for name in names:
-        if name not in allowed:
-            raise ConfigError(f"config: {place}: {unknown_name(kind, name, sorted(allowed))}")
+def unknown_names(key: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> Iterator[str]:
+    """Yield as a fault each of the names at a key of the configuration that is not ``allowed``."""
+    yield from (f"{key}: {unknown_name(kind, name, sorted(allowed))}" for name in names if name not in allowed)
+
+
+def refuse(faults: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first fault of the configuration, if there is any."""
+    for fault in faults:
+        raise ConfigError(f"config: {fault}")

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
+from kdrbench.suite.reports.making import Page, Source
 from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
@@ -34,10 +35,6 @@ from kdrbench.suite.reports.tables.labels import (
 from kdrbench.suite.reports.tables.numbers import quantity
 from kdrbench.suite.reports.tables.significance import P_OVERLAP, SIGNIFICANT, meaning, p_text, share_tested
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
-
-if TYPE_CHECKING:
-    from kdrbench.kernels.family import FloatArray
-    from kdrbench.suite.reports.making import Page, Source
 
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6

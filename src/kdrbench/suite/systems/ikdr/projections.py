@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError, counted
+from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
@@ -36,14 +36,11 @@ from kdrbench.suite.reports.figures.chart import (
     to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
+from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.records import ALTERNATIVE, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of
 from kdrbench.suite.systems.ikdr.folds import Fold
-
-if TYPE_CHECKING:
-    from kdrbench.kernels.family import FloatArray
-    from kdrbench.suite.reports.making import Source
 
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15

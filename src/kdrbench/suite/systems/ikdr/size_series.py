@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,14 +19,12 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
+from kdrbench.suite.reports.making import Page, Source
 from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.systems.ikdr.system import FIGURE_1B
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 # Columns of the records and what they count.
 AXES = {"n_train": "samples", "n_features": "features", "n_components": "components"}

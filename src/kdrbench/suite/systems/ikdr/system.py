@@ -35,8 +35,8 @@ from kdrbench.suite.engine.system import (
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.config import (
-    check_experiment,
     check_sections,
+    faults_of,
     is_redrawn,
     is_scaling,
     labellings_of,
@@ -175,9 +175,9 @@ class IKDRSystem(System):
         """The JSON schemas of kernels, solvers and baselines."""
         return dict(read_schema(_HERE, "schema.json")["sections"])
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of the experiment."""
-        check_experiment(f"experiments.{name}", config["experiments"][name], config)
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Return the faults of an experiment."""
+        return faults_of(experiment, config)
 
     def check_sections(self, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of kernels, solvers and baselines."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from kdrbench.errors import counted
 from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.findings.outcome import UNTIMED
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import (
     ALTERNATIVE,
@@ -82,9 +82,6 @@ from kdrbench.suite.reports.tables.table import (
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 
 @dataclass(frozen=True, kw_only=True)

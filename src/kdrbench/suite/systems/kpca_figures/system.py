@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
-from kdrbench.errors import ConfigError
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
@@ -17,8 +16,8 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
 from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
-from kdrbench.suite.systems.kpca_trick.system import check_training, value_for
-from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, check_names, integer, list_of
+from kdrbench.suite.systems.kpca_trick.system import faults_of_training, value_for
+from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, unknown_names
 
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
@@ -85,19 +84,19 @@ class KPCAFiguresSystem(System):
     schema = SCHEMA
     papers: ClassVar = {"kpca_trick": "kpca"}
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"experiments.{name}", config["experiments"][name], registry_of(config)
-        figure, sizes = experiment["figure"], "sizes" if "sizes" in experiment else "training"
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        registry, figure = registry_of(config), experiment["figure"]
+        sizes = "sizes" if "sizes" in experiment else "training"
         for key, figures in _NEEDED.items():
             if (key in experiment) != (figure in figures):
                 uses = "does not use" if key in experiment else "needs"
-                raise ConfigError(f"config: {place}.figure is {figure}, which {uses} the key {key!r}")
+                yield f"figure is {figure}, which {uses} the key {key!r}"
         if figure == LEADING:
-            check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
-        check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
+            yield from unknown_names("datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
+        yield from unknown_names("training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
         for dataset in experiment["datasets"]:
-            check_training(place, registry[dataset], training_of(experiment, dataset), sizes)
+            yield from faults_of_training(registry[dataset], training_of(experiment, dataset), sizes)
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the figure of an experiment."""

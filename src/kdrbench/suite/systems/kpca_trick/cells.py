@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import Config
@@ -18,9 +18,6 @@ from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, fin
 from kdrbench.suite.reports.tables.verdicts import Compared
 from kdrbench.suite.systems.kpca_trick.system import TABLES as TABLES
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"

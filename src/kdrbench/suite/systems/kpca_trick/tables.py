@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import interval
@@ -29,12 +29,6 @@ from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, TABLES, KpcaCell, axes_of, kpca_cells, win_draw_lose
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS, table_names
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from kdrbench.suite.reports.making import Page, Source
-
 
 _WILCOXON = "of Wilcoxon's signed ranks against the plain learner"
 

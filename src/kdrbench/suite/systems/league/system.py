@@ -12,7 +12,7 @@ checked by all systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,13 +24,12 @@ import numpy as np
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.schemas import NAMES, check_names, integer, list_of
+from kdrbench.suite.systems.schemas import NAMES, integer, list_of, unknown_names
 
 FIXED, TUNED = "fixed", "tuned"
 INNER_FOLDS = 3
@@ -96,11 +95,17 @@ class LeagueRecord(Record):
     n_classes: int
 
 
-def check_methods(place: str, methods: Iterable[str]) -> None:
-    """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
+def faults_of_folds(experiment: Config, config: Config, n_folds: int, key: str) -> Iterator[str]:
+    """Yield unknown methods, and data sets without labels or with a class of less than ``n_folds`` samples."""
     from kdrbench.reduction.methods import METHODS
 
-    check_names(f"{place.removeprefix('config: ')}.methods", "method", methods, METHODS)
+    yield from unknown_names("methods", "method", experiment["methods"], METHODS)
+    for entry in map(registry_of(config).__getitem__, experiment["datasets"]):
+        data_set, smallest = f"data set {entry.name!r}", min(entry.class_counts, default=0)
+        if entry.lacks:
+            yield f"datasets: {data_set} has no {entry.lacks}; methods learn from them"
+        if n_folds > smallest:
+            yield f"{key}: the smallest class of {data_set} has {smallest} samples; {n_folds} folds need {n_folds}"
 
 
 class LeagueSystem(System):
@@ -109,23 +114,13 @@ class LeagueSystem(System):
     record = LeagueRecord
     schema = SCHEMA
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        check_methods(place, experiment["methods"])
-        for entry in (registry[dataset] for dataset in experiment["datasets"]):
-            data_set = f"data set {entry.name!r}"
-            if entry.lacks:
-                raise ConfigError(f"{place}.datasets: {data_set} has no {entry.lacks}; the league needs them")
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        yield from faults_of_folds(experiment, config, experiment["folds"], "folds")
+        for entry in map(registry_of(config).__getitem__, experiment["datasets"]):
             if not _components_of(experiment, entry):
-                raise ConfigError(
-                    f"{place}.components must hold a number below the {entry.n_features} features of {data_set}"
-                )
-            if experiment["folds"] > (smallest := min(entry.class_counts)):
-                raise ConfigError(
-                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} "
-                    "samples, so it must be at most that"
-                )
+                below = f"below the {entry.n_features} features of data set {entry.name!r}"
+                yield f"components must hold a number {below}"
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the tables of ranks, of its parts and of tuned beside default parameters, and the figure."""

@@ -7,14 +7,13 @@ lost for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kdrbench.errors import counted, joined
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.paired import holm
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
@@ -36,9 +35,6 @@ from kdrbench.suite.systems.league.table_rows import (
     leading_to,
     title_of,
 )
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 # A sentence names this many methods; of more it gives the number.
 _MOST_NAMES = 6

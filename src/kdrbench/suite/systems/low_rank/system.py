@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
-from kdrbench.suite.systems.schemas import NAME, NAMES, check_names, described, integer, list_of
+from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
@@ -120,34 +119,20 @@ class LowRankSystem(System):
     imports = ("sklearn.cluster", "sklearn.metrics", "sklearn.neighbors")
     sections = SECTIONS
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        most = max(experiment["constraints"])
-        check_names(f"experiments.{name}.methods", "method", experiment["methods"], config.get(METHODS, {}))
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        registry, most = registry_of(config), max(experiment["constraints"])
+        yield from unknown_names("methods", "method", experiment["methods"], config.get(METHODS, {}))
         for dataset in experiment["datasets"]:
             n = registry[dataset].n_samples
             if not registry[dataset].classes:
-                raise ConfigError(f"{place}.datasets: data set {dataset!r} has no labels; constraints come from them")
+                yield f"datasets: data set {dataset!r} has no labels; constraints come from them"
             if most > (pairs := n * (n - 1) // 2):
-                raise ConfigError(
-                    f"{place}.constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs, so it "
-                    "must be at most that"
-                )
+                yield f"constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs: at most that"
 
     def check_sections(self, config: Config) -> None:
         """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
-        for name, method in config.get(METHODS, {}).items():
-            if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
-                raise ConfigError(
-                    f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
-                    f"it holds {', '.join(method)}"
-                )
-            if "trace" in method and method.get("divergence") != "von_neumann":
-                raise ConfigError(
-                    f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
-                    "divergence"
-                )
+        refuse(_faults_of_methods(config.get(METHODS, {})))
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table of an experiment, and its figure where there are several numbers of constraints."""
@@ -198,6 +183,16 @@ class LowRankSystem(System):
         """Return the size of the kernel and its rank at the start."""
         n_samples, n_columns = dataset.features.shape
         return {"n_samples": n_samples, "rank": n_columns}
+
+
+def _faults_of_methods(methods: Config) -> Iterator[str]:
+    for name, method in methods.items():
+        by_divergence, given = "divergence" in method, ", ".join(method)
+        if ("step" in method) == by_divergence or ("solver" in method) != by_divergence:
+            either = "either divergence and solver, or the step of DefiniteBoost"
+            yield f"{METHODS}.{name} must hold {either}; it holds {given}"
+        if "trace" in method and method.get("divergence") != "von_neumann":
+            yield f"{METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that divergence"
 
 
 def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:

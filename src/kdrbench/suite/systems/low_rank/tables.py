@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, sections_of_runs
+from kdrbench.suite.reports.making import Source as ReportSource
 from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import UNSTOPPED, Cell, summarise
 from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, Format, low_rank_label
@@ -24,12 +25,6 @@ from kdrbench.suite.reports.tables.numbers import agreement, duration, percentag
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
 from kdrbench.suite.reports.tables.table import Column, Entry, lay_out
-
-if TYPE_CHECKING:
-    from kdrbench.suite.findings.ledger_lines import Comparison
-    from kdrbench.suite.reports.making import Page
-    from kdrbench.suite.reports.making import Source as ReportSource
-
 
 # What the published numbers are of.
 PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}

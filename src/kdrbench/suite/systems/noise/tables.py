@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Series
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 from kdrbench.suite.systems.league.figures import style_of
 from kdrbench.suite.systems.league.table_rows import title_of
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
-
 
 _COLUMNS = ["Data", "Method", "Draws", "On its own samples", "On others", "Median p", "Called real", "CPU time"]
 _NOTE = (
