@@ -116,7 +116,7 @@ FAULTS_WITHOUT_FOLDS = [
     (ALTERNATIVE | labelled(given="classes"), "e.labellings.wine names no labelling that is sought; its n_clusters mu"),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
-        "e.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is alternative, where .*: none",
+        "e.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is alternative, .*: none",
     ),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},

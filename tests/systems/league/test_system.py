@@ -124,7 +124,10 @@ def test_faults_of_the_configuration_are_named():
     for changes, message in [
         ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels; methods learn from them"),
-        ({"datasets": ["yeast"], "folds": 6}, "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds need 6"),
+        (
+            {"datasets": ["yeast"], "folds": 6},
+            "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds",
+        ),
         ({"datasets": ["iris"], "components": [4]}, "components must hold a number below the 4 features of data set '"),
         ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
     ]:

@@ -111,12 +111,8 @@ def seed_from(*axes: object) -> int:
 
 def standardiser_of(features: Array) -> Any:
     """Return what centres and divides by the population's standard deviation; constant features become zero."""
-    scaler, varied = StandardScaler().fit(features), _varied(features)
+    scaler, varied = StandardScaler().fit(features), features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0)
     return lambda rows: scaler.transform(rows) * varied
-
-
-def _varied(features: Array) -> NDArray[np.bool_]:
-    return np.asarray(features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0))
 
 
 def _shown(shown: float, data: Dataset, run: int, seed: int) -> NDArray[np.bool_]:
@@ -148,7 +144,7 @@ def recompute_s(batch: Batch, row: Row, most: int) -> float:
         return 0.0
     kernels = definition["kernel"].get("members", [definition["kernel"]])
     medians = sum(str(one.get("sigma", "median")).endswith("median") for one in kernels if one["family"] == "gaussian")
-    of_medians = 0.5 * medians * (_PAIR_S / 3 + _FEATURE_S * int(row["n_features"]))
+    of_medians = medians * (_PAIR_S / 3 + _FEATURE_S * int(row["n_features"]))
     return n_samples**2 * (_PAIR_S * len(kernels) + of_medians)
 
 
@@ -348,7 +344,7 @@ class RunToVerify:
         if paradigm == "supervised" or (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
         if paradigm == "alternative":
-            found["nmi_given"] = Number(_agreement(self._given(), clusters), _SHARE)
+            found["nmi_given"] = _agreement(self._given(), clusters)
         sought = self.definition["labellings"].get("sought") if paradigm == "alternative" else "classes"
         if sought is not None and (sought != "classes" or self.data.labels.size):
             found["quality"] = self._agreement_with(sought, clusters)
@@ -375,7 +371,7 @@ class RunToVerify:
 
     def _agreement_with(self, labelling: str, clusters: NDArray[Any]) -> Number:
         judged = self.samples.judged
-        return Number(_agreement(self._labelling(labelling)[judged], clusters[judged]), _SHARE)
+        return _agreement(self._labelling(labelling)[judged], clusters[judged])
 
     def _of_labels(self) -> dict[str, Number]:
         supervised = self.definition["paradigm"] == "supervised"
@@ -389,5 +385,5 @@ class RunToVerify:
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
 
-def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> float:
-    return float(normalized_mutual_info_score(labelling, clusters, average_method="geometric"))
+def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> Number:
+    return Number(float(normalized_mutual_info_score(labelling, clusters, average_method="geometric")), _SHARE)

@@ -15,7 +15,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
-from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
+from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_figure
 from kdrbench.suite.systems.kpca_trick.system import faults_of_training, value_for
 from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, unknown_names
 
@@ -126,11 +126,7 @@ class KPCAFiguresSystem(System):
 
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Yield the results of a draw, setting by setting."""
-        if batch.definition["figure"] == LEADING:
-            return run_leading(batch, dataset, referee)
-        if batch.definition["figure"] == PLANES:
-            return run_planes(batch, dataset, referee)
-        return run_settings(batch, dataset, number, referee)
+        return run_figure(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the number of the figure."""

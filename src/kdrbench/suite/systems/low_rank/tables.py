@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
-from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import Page, sections_of_runs
@@ -212,7 +212,8 @@ _MEASURED = (
 )
 
 
-def _ours(one: Comparison) -> Entry:
+def _ours(one: Any) -> Entry:
+    """Return our number of a :class:`.Comparison`."""
     interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
     words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
     return Entry(one.ours, value=one.mean, spread=one.std, detail=words)
