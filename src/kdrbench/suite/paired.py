@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # Not scipy.stats, which takes longer to load than a table to make.
 from scipy.special import stdtr, stdtrit
-
-Difference = TypeVar("Difference", bound="PairedDifference")
 
 
 def signed_rank_p(differences: Sequence[float] | NDArray[np.float64]) -> float:
@@ -47,37 +43,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     factors = np.arange(len(p_values), 0, -1)
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p_values)[order] * factors))
     return [float(value) for value in corrected]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairedDifference:
-    """The first of two methods less the second over the ``pairs`` of runs that both have.
-
-    ``p`` is that of signed ranks, ``p_holm`` is corrected by Holm. ``p_overlap`` is that of the t test that allows for
-    overlapping training sets; ``low`` to ``high`` is its 95 % interval of the mean difference, of costs relative to the
-    second one's.
-    """
-
-    pairs: int
-    mean: float
-    median: float
-    p: float
-    p_holm: float
-    p_overlap: float | None
-    low: float
-    high: float
-
-
-def paired_numbers(differences: NDArray[np.float64], gaps: NDArray[np.float64], test_share: float) -> dict[str, Any]:
-    """Return the numbers of a :class:`PairedDifference`, not corrected; its interval is that of the ``gaps``."""
-    (low, high), p = corrected_t_interval(gaps, test_share), signed_rank_p(differences)
-    numbers = {"pairs": len(differences), "mean": float(differences.mean()), "median": float(np.median(differences))}
-    return numbers | {"p": p, "p_holm": p, "p_overlap": corrected_t_p(gaps, test_share), "low": low, "high": high}
-
-
-def corrected_by_holm(tests: Sequence[Difference]) -> list[Difference]:
-    """Return the tests of one family with ``p_holm``."""
-    return [replace(test, p_holm=p) for test, p in zip(tests, holm([test.p for test in tests]), strict=True)]
 
 
 def corrected_t_p(differences: ArrayLike, test_share: float) -> float | None:

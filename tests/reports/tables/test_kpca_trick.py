@@ -81,7 +81,7 @@ def test_failed_splits_are_said_and_nothing_of_them_is_compared(tmp_path):
     assert cells["iris", "nca", "aligned"].ours.note == "1 of 3 splits: failed"
     assert cells["iris", "nca", "aligned"].verdict is Verdict.NOT_RUN
     assert cells["iris", "nca", "cross_validated"].ours.text == "time limit"
-    assert differences_of(rows, "nca")["iris", "aligned"].pairs == 2
+    assert differences_of(rows, "nca")["iris", "aligned"].splits == 2
     table = tables_of(rows)[0]
     assert "Iris, AKNCA: 1 of 3 splits: failed." in table.notes
     assert lines_of(table)[0]["KNCA"] == "time limit"

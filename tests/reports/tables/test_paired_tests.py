@@ -93,7 +93,7 @@ def test_a_rival_that_is_higher_on_every_fold_differs():
     assert tests["ism", "dg"].p == pytest.approx(2 / 1024)
     assert tests["ism", "dg"].p_holm == pytest.approx(4 / 1024)
     assert tests["ism", "dg"].lower == "ism"
-    assert tests["ism", "dg"].median == pytest.approx(-15.5)
+    assert tests["ism", "dg"].difference == pytest.approx(-15.5)
     assert (tests["ism", "sm"].p, tests["ism", "sm"].lower) == (1.0, "")
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import islice
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,11 +147,17 @@ def make_fold(
     Raises ``InputError`` when a class has a single member (its fold would leave training without the class), when no
     class has as many members as there are folds, or when shuffling leaves a training part without a class.
     """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
     _check_counts(dataset, n_folds)
     partition, place = divmod(number, n_folds)
     # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
     axes = ("split", dataset.name, seed, *([partition] if partition else []))
-    train, test = next(islice(_parts(dataset, n_folds, seed_of(*axes) % 2**32, stratified=stratified), place, None))
+    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed_of(*axes) % 2**32)
+    with warnings.catch_warnings():
+        # Some class has fewer members than there are folds: allowed here.
+        warnings.simplefilter("ignore", UserWarning)
+        train, test = list(splitter.split(dataset.features, dataset.labels))[place]
     missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
     if missing.size:
         raise InputError(
@@ -168,22 +172,11 @@ def _check_counts(dataset: Dataset, n_folds: int) -> None:
     if counts.min() < 2:
         lonely = dataset.class_names[int(counts.argmin())]
         raise InputError(
-            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross "
-            "validation needs at "
-            "least 2, so that each training fold holds each class; leave the class out"
+            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross validation "
+            "needs at least 2, so that each training fold holds each class; leave the class out"
         )
     if counts.max() < n_folds:
         raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
-
-
-def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        # Some class has fewer members than there are folds: allowed here.
-        warnings.simplefilter("ignore", UserWarning)
-        yield from cast("Iterator[tuple[_Rows, _Rows]]", splitter.split(dataset.features, dataset.labels))
 
 
 def whole(dataset: Dataset) -> Fold:

@@ -8,19 +8,18 @@ could find nothing. :data:`_NOTES` says what is tied and which times are compare
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
-from kdrbench.suite.paired import PairedDifference, corrected_by_holm, paired_numbers
-from kdrbench.suite.reports.making import Page, Source
+from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
@@ -36,6 +35,10 @@ from kdrbench.suite.reports.tables.numbers import quantity
 from kdrbench.suite.reports.tables.significance import P_OVERLAP, SIGNIFICANT, meaning, p_text, share_tested
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+    from kdrbench.suite.reports.making import Page, Source
+
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
 _OURS = "ISM"
@@ -47,9 +50,13 @@ SAME_COST = 1e-6
 TESTED = ("time_s", "cost", "quality")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairedTest(PairedDifference):
-    """The test of a metric between two methods of a cell, with the mean of each."""
+@dataclass(frozen=True)
+class PairedTest:
+    """``difference`` is the median over runs of first minus second, ``p`` uncorrected, ``p_holm`` corrected.
+
+    ``p_overlap`` is that of the corrected resampled t test; ``low`` to ``high`` is its interval for the mean
+    difference, of costs relative to the second one's.
+    """
 
     experiment: str
     dataset: str
@@ -57,8 +64,15 @@ class PairedTest(PairedDifference):
     metric: str
     first: str
     second: str
+    pairs: int
     mean_first: float
     mean_second: float
+    difference: float
+    p: float
+    p_holm: float
+    p_overlap: float | None
+    low: float
+    high: float
 
     @property
     def differs(self) -> bool:
@@ -68,7 +82,7 @@ class PairedTest(PairedDifference):
     @property
     def lower(self) -> str:
         """The method that is lower, where they differ."""
-        return "" if not self.differs else self.first if self.median < 0 else self.second
+        return "" if not self.differs else self.first if self.difference < 0 else self.second
 
 
 def compared(methods: Sequence[str], settings: Mapping[str, Settings]) -> list[tuple[str, str]]:
@@ -96,7 +110,9 @@ def paired_tests(runs: pd.DataFrame, *, settings: Mapping[str, Settings] | None 
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
     for metric in TESTED:
         for place, cell in usable.groupby(CELL, sort=False):
-            results += corrected_by_holm(list(_tests(place, cell, metric, settings or {})))  # type: ignore[arg-type]
+            tests = list(_tests(place, cell, metric, settings or {}))  # type: ignore[arg-type]
+            corrected = holm([test.p for test in tests])
+            results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
 
 
@@ -113,10 +129,11 @@ def _tests(
             continue
         one, other = both[first].to_numpy(), both[second].to_numpy()
         differences = without_ties(one, other) if metric == "cost" else one - other
+        p, share = signed_rank_p(differences), share_tested(cell)
+        means = float(one.mean()), float(other.mean()), float(np.median(differences))
         gaps = differences / np.abs(other) if metric == "cost" else differences
-        axes = dict(zip((*CELL, "metric", "first", "second"), (*place, shown, first, second), strict=True))
-        means = {"mean_first": float(one.mean()), "mean_second": float(other.mean())}
-        yield PairedTest(**axes, **means, **paired_numbers(differences, gaps, share_tested(cell)))
+        overlap = corrected_t_p(gaps, share), *corrected_t_interval(gaps, share)
+        yield PairedTest(*place, shown, first, second, len(both), *means, p, p, *overlap)
 
 
 def without_ties(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -160,7 +177,7 @@ _COLUMNS = (
         "Of second",
         lambda test: _number(test, _in_unit(test, test.mean_second), "mean of the second method", method=test.second),
     ),
-    Column("Median difference", lambda test: _in_unit(test, test.median), "median of first minus second"),
+    Column("Median difference", lambda test: _in_unit(test, test.difference), "median of first minus second"),
     Column("p", lambda test: f"{test.p:.2g}", f"p {_WILCOXON}, without correction"),
     Column(
         "p (Holm)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -64,30 +64,25 @@ _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
 _FIGURE_1B_TARGET = ("neurips2019_figure1b",)
-_TABLE = partial(
-    Report, kind="ikdr", shows="time, cost and quality", maker=f"{_HERE}.tables:page", needs=(TRACES, OPTIMA)
-)
-_TESTS = partial(Report, kind="paired_tests", shows="paired tests", maker=f"{_HERE}.paired_tests:page")
-_COMPLEXITY = partial(Report, kind="complexity", shows="measured exponents", maker=f"{_HERE}.size_series:page")
 
 
-def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, ...] = ()) -> partial[Report]:
-    maker = f"{_HERE}.{maker}"
-    return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=True, targets=targets)
+def _report(kind: str, shows: str, maker: str, *needs: str, is_figure: bool = True) -> partial[Report]:
+    return partial(Report, kind=kind, shows=shows, maker=f"{_HERE}.{maker}", needs=needs, is_figure=is_figure)
 
 
+_TABLE = _report("ikdr", "time, cost and quality", "tables:page", TRACES, OPTIMA, is_figure=False)
+_TESTS = _report("paired_tests", "paired tests", "paired_tests:page", is_figure=False)
+_COMPLEXITY = _report("complexity", "measured exponents", "size_series:page", is_figure=False)
 _FIGURES = (
-    _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
-    _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
-    _figure("segmentation", "segments and mean faces", "projections:segmentation", FINDINGS, DATA, PICTURES),
+    _report("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _report("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
+    _report("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _report("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
+    _report("segmentation", "segments and mean faces", "projections:segmentation", FINDINGS, DATA, PICTURES),
 )
-_PROFILE = _figure(
-    PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)
-)
-_SCALING = _figure("scaling", "time against size", "size_series:chart_of", targets=_FIGURE_1B_TARGET)
-_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b", targets=_FIGURE_1B_TARGET)
+_PROFILE = _report(PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA)
+_SCALING = _report("scaling", "time against size", "size_series:chart_of")
+_FIGURE_1B = _report(FIGURE_1B, "time against samples", "size_series:figure_1b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,14 +195,13 @@ class IKDRSystem(System):
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Build the method and load what it needs; the problem of each run is built before its process."""
         cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
+        method: Any = (build_baseline if cell.kind is Kind.BASELINE else build_solver)(cell.method)
+        for module in getattr(method, "imports", ()):
+            import_module(module)
         if cell.kind is Kind.BASELINE:
-            baseline = build_baseline(cell.method)
-            _load(baseline.imports)
-            return lambda number: make_baseline_run(cell, baseline, number, cell.fold(dataset, number))
-        solver = build_solver(cell.method)
-        _load(getattr(solver, "imports", ()))
+            return lambda number: make_baseline_run(cell, method, number, cell.fold(dataset, number))
         make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
-        return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
+        return lambda number: make(cell, method, memory_mib, number, cell.fold(dataset, number))
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
@@ -262,7 +256,11 @@ class IKDRSystem(System):
         compared = tuple(name for name in names if not is_redrawn(config["experiments"][name]))
         sizes = tuple(filter(is_scaling, names))
         reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes, targets=("ismplus_table4",))]
-        reports += [_PROFILE(PROFILE, compared), _SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
+        reports += [
+            _PROFILE(PROFILE, compared, targets=(PROFILE,)),
+            _SCALING("scaling", sizes, targets=_FIGURE_1B_TARGET),
+        ]
+        reports.append(_FIGURE_1B(FIGURE_1B, sizes, targets=_FIGURE_1B_TARGET))
         return [report for report in reports if report.experiments]
 
 
@@ -318,11 +316,6 @@ def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any
         components=components_of(definition, definition["n_rows"] or entry.n_samples),
         plugins=plugins_of(definition),
     )
-
-
-def _load(modules: Iterable[str]) -> None:
-    for module in modules:
-        import_module(module)
 
 
 def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, ...]:

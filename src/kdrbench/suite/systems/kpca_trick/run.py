@@ -18,14 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError
 from kdrbench.metric_learning import AnyKernel, aligned_kernel, best_of, build_learner, learn_map, stratified_folds
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_score
+from kdrbench.suite.engine.run import Results, RunResult, failed
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.kpca_trick.split import (
@@ -72,27 +71,21 @@ class SplitRun:
 
         The seconds of mapping and classifying test samples are added to those of learning.
         """
-        return {key: self._judged(files, result) for key, result in results.items()}
+        ended = {key: result for key, result in results.items() if result.status in BY_METHODS}
+        return results | {key: self._judged(files, result) for key, result in ended.items()}
 
     def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
-        # A run says nothing of its own accuracy.
-        columns: dict[str, Any] = {**result.columns, "accuracy": None, "test_selected": ""}
-        if result.status not in BY_METHODS:
-            return replace(result, columns=columns)
-        try:
-            n_tried = self.batch.definition["test_selected"] and result.key[1] == "cross_validated"
-            maps = [
-                LearnedMap.take(files, name_of(self.batch, result.key, place))
-                for place in range(1 + n_tried * len(self.candidates))
-            ]
-            (accuracy, spent), *tried = [accuracy_of(learned, self.split, self.candidates) for learned in maps]
-        except InputError as error:
-            return failed_to_score({result.key: result}, error)[result.key]
-        columns["accuracy"] = accuracy
+        n_tried = self.batch.definition["test_selected"] and result.key[1] == "cross_validated"
+        maps = [
+            LearnedMap.take(files, name_of(self.batch, result.key, place))
+            for place in range(1 + n_tried * len(self.candidates))
+        ]
+        (accuracy, spent), *tried = [accuracy_of(learned, self.split, self.candidates) for learned in maps]
+        columns: dict[str, Any] = {**result.columns, "accuracy": accuracy}
         if tried:
             columns["test_selected"] = json.dumps([of_candidate for of_candidate, _ in tried])
         for clock, seconds in (("wall", spent.wall_s), ("cpu", spent.cpu_s)):
-            columns[f"learning_{clock}_s"] = (columns.get(f"learning_{clock}_s") or 0.0) + seconds
+            columns[f"learning_{clock}_s"] = columns.get(f"learning_{clock}_s", 0.0) + seconds
         time_s, cpu_s = (result.time_s or 0.0) + spent.wall_s, (result.cpu_s or 0.0) + spent.cpu_s
         return replace(result, time_s=time_s, cpu_s=cpu_s, columns=columns)
 

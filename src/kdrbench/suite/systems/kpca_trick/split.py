@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Polynomial, Term, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
@@ -30,6 +29,8 @@ def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKer
     return [scaled_gaussian(float(sigma), n_features) for sigma in definition["sigmas"]]
 
 
+# The arrays of what was learned.
+_PARTS = ("weights", "vectors", "projection")
 # Training samples in the coordinates of a kernel (n x D), and the vectors (n x D) that make them.
 Coordinates = tuple[FloatArray, FloatArray]
 
@@ -97,31 +98,13 @@ class LearnedMap:
 
     def save(self, referee: Referee, name: str) -> None:
         """Leave the arrays among the files of the run."""
-        for part in ("weights", "vectors", "projection"):
+        for part in _PARTS:
             referee.save(f"{name}_{part}", getattr(self, part))
 
     @classmethod
     def take(cls, files: RunFiles, name: str) -> LearnedMap:
-        """Read what :meth:`save` left and remove it; ``InputError`` where it is not there."""
-        arrays = {}
-        for part in ("weights", "vectors", "projection"):
-            if (array := take_array(files.array(f"{name}_{part}"))) is None:
-                raise InputError(f"the run left no {part}")
-            arrays[part] = array
-        return cls(**arrays)
-
-    def check(self, n_train: int, n_features: int, n_candidates: int) -> None:
-        """Raise ``InputError`` unless these are finite arrays whose shapes belong together."""
-        n_directions = max(1, self.projection.shape[-1]) if self.projection.ndim == 2 else 1
-        expected: dict[str, tuple[int, ...]] = {"weights": (0,), "vectors": (0, 0)}
-        if self.weights.size:
-            n_features = self.vectors.shape[1] if self.vectors.ndim == 2 else 0
-            expected = {"weights": (n_candidates,), "vectors": (n_train, n_features)}
-        expected["projection"] = (n_features, n_directions)
-        for name, shape in expected.items():
-            array = getattr(self, name)
-            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
-                raise InputError(f"{name} must be finite numbers of shape {shape}; got {array.dtype} of {array.shape}")
+        """Read what :meth:`save` left, and remove it."""
+        return cls(*(take_array(files.array(f"{name}_{part}")) for part in _PARTS))  # type: ignore[arg-type]
 
 
 def name_of(batch: Batch, key: tuple[Any, ...], number: int) -> str:
@@ -136,11 +119,7 @@ def weights_of(kernel: AnyKernel, candidates: Sequence[AnyKernel]) -> FloatArray
 
 
 def accuracy_of(learned: LearnedMap, split: SampleSplit, candidates: Sequence[AnyKernel]) -> tuple[float, Seconds]:
-    """Return the share of test samples that 1-NN classifies rightly, and the seconds of mapping and classifying them.
-
-    Raises ``InputError`` for arrays that no run of ours leaves.
-    """
-    learned.check(len(split.train), split.train.shape[1], len(candidates))
+    """Return the share of test samples that 1-NN classifies rightly, and the seconds of mapping and classifying."""
     if learned.weights.size:
         weighted = zip(learned.weights.tolist(), candidates, strict=True)
         kernel = Combination(tuple(Term(weight, one) for weight, one in weighted if weight != 0))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.suite.paired import PairedDifference, corrected_by_holm, paired_numbers
+from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
@@ -33,16 +33,24 @@ from kdrbench.suite.systems.kpca_trick.system import VARIANTS, table_names
 _WILCOXON = "of Wilcoxon's signed ranks against the plain learner"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference(PairedDifference):
-    """A variant against the plain learner over the splits both ended on, corrected over one learner's table.
+@dataclass(frozen=True)
+class Difference:
+    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table.
 
-    ``complete`` says that both have a number for every split: that none was stopped at a limit, or failed.
+    ``low`` to ``high`` is the 95 % interval of the mean that belongs to ``p_overlap``. ``complete`` says that both have
+    a number for every split: that none was stopped at a limit, or failed.
     """
 
     dataset: str
     learner: str
     variant: str
+    splits: int
+    mean: float
+    p: float
+    p_holm: float
+    p_overlap: float | None
+    low: float
+    high: float
     complete: bool
 
     @property
@@ -77,10 +85,12 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
             known = differences.dropna().to_numpy(dtype=float)
             if known.size:
                 # In units of rounding: shares of the same samples that differ by the same count are tied.
-                numbers = paired_numbers(np.round(known, 12), known, share)
-                axes = {"dataset": str(dataset), "learner": learner, "variant": variant}
-                compared.append(Difference(**axes, **numbers, complete=bool(differences.notna().all())))
-    return {(one.dataset, one.variant): one for one in corrected_by_holm(compared)}
+                p, mean = signed_rank_p(np.round(known, 12)), float(known.mean())
+                overlap = corrected_t_p(known, share), *corrected_t_interval(known, share)
+                axes, complete = (str(dataset), learner, variant), bool(differences.notna().all())
+                compared.append(Difference(*axes, len(known), mean, p, p, *overlap, complete))
+    corrected = zip(compared, holm([one.p for one in compared]), strict=True)
+    return {(one.dataset, one.variant): replace(one, p_holm=p) for one, p in corrected}
 
 
 def _p_entry(one: Difference | None) -> Entry:
@@ -91,11 +101,11 @@ def _p_entry(one: Difference | None) -> Entry:
 
 
 def _number(one: Difference, text: str, what: str, width: str = "", *, bold: bool = False) -> Entry:
-    return Entry(text, bold=bold, detail=meaning(what, counted(one.pairs, "split"), width), axes=one.axes)
+    return Entry(text, bold=bold, detail=meaning(what, counted(one.splits, "split"), width), axes=one.axes)
 
 
 def _mean_difference(one: Difference) -> Entry:
-    width = interval(one.low, one.high) if one.pairs > 1 else ""
+    width = interval(one.low, one.high) if one.splits > 1 else ""
     what = "difference of accuracy to the plain learner, mean"
     return _number(one, f"{one.mean:+.4f}", what, width, bold=one.best)
 
@@ -104,7 +114,7 @@ _HOLM = f"p {_WILCOXON}, corrected by Holm over the comparisons of the learner"
 _TESTS = (
     Column("Data set", lambda one: dataset_label(one.dataset)),
     Column("Method", lambda one: learner_name(one.learner, one.variant).upper()),
-    Column("Splits", lambda one: one.pairs, "splits that both ended on"),
+    Column("Splits", lambda one: one.splits, "splits that both ended on"),
     Column("Mean difference", _mean_difference),
     Column("p, Wilcoxon", lambda one: p_text(one.p), f"p {_WILCOXON}, without correction"),
     Column("p, Holm", lambda one: p_text(one.p_holm), _HOLM),

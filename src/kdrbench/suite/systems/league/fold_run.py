@@ -31,7 +31,7 @@ from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_scor
 from kdrbench.suite.engine.run_files import RunFiles, take_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.systems.league.judges import judge, knn_accuracy, linear_accuracy
-from kdrbench.suite.systems.league.system import INNER_FOLDS, JUDGES, TUNED
+from kdrbench.suite.systems.league.system import INNER_FOLDS, TUNED
 
 
 @dataclass(frozen=True)
@@ -183,18 +183,13 @@ class FoldRun:
 
     def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
         train, test = (take_array(files.array(f"{part}_{result.key[0]}")) for part in _PARTS)
-        # A run says nothing of its own scores.
-        columns = {**result.columns, **dict.fromkeys(JUDGES)}
-        result = replace(result, columns=columns)
-        if result.status not in BY_METHODS:
+        if result.status not in BY_METHODS or train is None or test is None:
             return result
         try:
-            if train is None or test is None:
-                raise InputError(f"the run left no projected {'train' if train is None else 'test'} rows")
             scores = judge(train, self.fold.train_codes, test, self.fold.test_codes)
         except InputError as error:
             return failed_to_score({result.key: result}, error)[result.key]
-        return replace(result, columns=columns | scores)
+        return replace(result, columns={**result.columns, **scores})
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return the sizes of the fold."""

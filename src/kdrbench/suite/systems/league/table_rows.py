@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import orth
 
-from kdrbench.errors import DamagedError, count_of, counted
+from kdrbench.errors import count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.records import read_arrays
 from kdrbench.suite.reports.tables.table import Entry, entries
@@ -107,7 +107,6 @@ class League:
         """By linear method and number of components: the median angle between two folds' projections, a data set each.
 
         The angle is the largest principal angle, in degrees. Where there is no folder of findings, there is none.
-        Raises ``DamagedError`` for a projection that is not a finite matrix.
         """
         angles: dict[tuple[str, int], list[float]] = defaultdict(list)
         if self.findings is None:
@@ -117,13 +116,6 @@ class League:
             names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
             projections: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
             for place, projection in read_arrays(runs, self.findings, f"projection_{count}"):
-                if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
-                    row = runs.iloc[place]
-                    raise DamagedError(
-                        f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a "
-                        f"projection of shape {projection.shape} and type {projection.dtype}, or not finite; delete "
-                        "its file of findings and start the workflow again, or leave the record out"
-                    )
                 projections[names[place]].append(projection)
             for (method, _), of_method in projections.items():
                 if pairs := largest_angles(of_method):
