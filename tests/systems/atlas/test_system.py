@@ -219,7 +219,6 @@ def test_faults_of_the_configuration_are_named():
         ({"solvers": ["imf"]}, "atlas.solvers: unknown solver 'imf'"),
         ({"solvers": ["dg_10"]}, "'dg_10' has starts of its own; an atlas gives all the same"),
         ({"datasets": ["cancer"]}, "no experiment of cells_of has data set 'cancer'; leave it out"),
-        ({"starts": 0}, "atlas.starts is 0; it must be at least 1"),
     ]:
         with pytest.raises(ConfigError, match=message):
             load_grid(config_of(**changes))

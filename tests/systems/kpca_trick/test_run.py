@@ -249,14 +249,3 @@ def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
     assert records[0].accuracy > 0.8
     assert records[1].accuracy is records[1].tuning_cpu_s is records[1].time_s is None
     assert records[1].message == "killed at the time limit of 0.3 s"
-
-
-def test_failures_and_memory_are_rows(tmp_path, monkeypatch):
-    def hoards(batch, split, number, referee):
-        yield RunResult(Status.FAILED, "ValueError: no", key=("dne", "plain"))
-        yield result("aligned", referee, kernel=str(bytearray(200 * 2**20)[0]))
-
-    records = job(tmp_path, monkeypatch, hoards, Limits(60.0, 64.0))
-    assert endings(records) == [(0, "plain", "failed"), (0, "aligned", "memory_limit")]
-    assert records[0].message == "ValueError: no"
-    assert (records[0].learning_cpu_s, records[0].n_train) == (None, 100)

@@ -122,7 +122,6 @@ def test_faults_of_the_configuration_are_named():
             "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds",
         ),
         ({"datasets": ["iris"], "components": [4]}, "components must hold a number below the 4 features of data set '"),
-        ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
     ]:
         with pytest.raises(ConfigError, match=message):
             grid_of("league_fixed", **SMALL | changes)

@@ -24,7 +24,7 @@ from kdrbench.suite.systems.ikdr.config import faults_of
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.suite.systems.ikdr.system import components_of, plugins_of, shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
-from kdrbench.suite.systems.schemas import NAMES, described, integer, unknown_names
+from kdrbench.suite.systems.schemas import NAMES, described, integer, report, unknown_names
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
@@ -39,10 +39,8 @@ SCHEMA: Config = {
         "draws": integer(1, "how often these are drawn; optima of one draw are sought in the next"),
     },
 }
-_TABLE = partial(
-    Report, kind="atlas", shows="atlas of optima", maker="kdrbench.suite.systems.atlas.tables:page", needs=(FINDINGS,)
-)
-_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.atlas.tables:chart_of", is_figure=True)
+_TABLE = report("atlas", "atlas of optima", "atlas.tables:page", FINDINGS)
+_FIGURE = report("atlas", "atlas of optima", "atlas.tables:chart_of", FINDINGS, is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,32 +57,28 @@ from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 from kdrbench.suite.systems.registry import DEFAULT, system_name
-from kdrbench.suite.systems.schemas import read_schema
+from kdrbench.suite.systems.schemas import read_schema, report
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
 _FIGURE_1B_TARGET = ("neurips2019_figure1b",)
-
-
-def _report(kind: str, shows: str, maker: str, *needs: str, is_figure: bool = True) -> partial[Report]:
-    return partial(Report, kind=kind, shows=shows, maker=f"{_HERE}.{maker}", needs=needs, is_figure=is_figure)
-
-
-_TABLE = _report("ikdr", "time, cost and quality", "tables:page", TRACES, OPTIMA, is_figure=False)
-_TESTS = _report("paired_tests", "paired tests", "paired_tests:page", is_figure=False)
-_COMPLEXITY = _report("complexity", "measured exponents", "size_series:page", is_figure=False)
+_COSTS = ("ikdr.cost_against_time:chart_of", TRACES, OPTIMA)
+_TABLE = report("ikdr", "time, cost and quality", "ikdr.tables:page", TRACES, OPTIMA)
+_TESTS = report("paired_tests", "paired tests", "ikdr.paired_tests:page")
+_COMPLEXITY = report("complexity", "measured exponents", "ikdr.size_series:page")
+_figure = partial(report, is_figure=True)
 _FIGURES = (
-    _report("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _report("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
-    _report("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _report("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
-    _report("segmentation", "segments and mean faces", "projections:segmentation", FINDINGS, DATA, PICTURES),
+    _figure("cost_against_time", "cost against time", *_COSTS),
+    _figure("scatter", "projected samples", "ikdr.projections:scatter", FINDINGS, DATA),
+    _figure("cost_against_calls", "cost against oracle calls", *_COSTS),
+    _figure("loadings", "features and stability", "ikdr.projections:loadings", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "ikdr.projections:segmentation", FINDINGS, DATA, PICTURES),
 )
-_PROFILE = _report(PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA)
-_SCALING = _report("scaling", "time against size", "size_series:chart_of")
-_FIGURE_1B = _report(FIGURE_1B, "time against samples", "size_series:figure_1b")
+_PROFILE = _figure(PROFILE, "performance profile", "ikdr.cost_against_time:profile_chart", TRACES, OPTIMA)
+_SCALING = _figure("scaling", "time against size", "ikdr.size_series:chart_of")
+_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "ikdr.size_series:figure_1b")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
@@ -17,7 +16,7 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
 from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_figure
 from kdrbench.suite.systems.kpca_trick.system import faults_of_training, value_for
-from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, unknown_names
+from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, report, unknown_names
 
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
@@ -43,8 +42,7 @@ SCHEMA: Config = {
 }
 # The second and the third figure show arrays, the third also the names of classes.
 _NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}
-_MAKER = "kdrbench.suite.systems.kpca_figures.figures:chart_of"
-_FIGURE = partial(Report, kind="kpca_figure", shows="KPCA trick", maker=_MAKER, is_figure=True)
+_FIGURE = report("kpca_figure", "KPCA trick", "kpca_figures.figures:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)

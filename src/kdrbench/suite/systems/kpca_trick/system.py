@@ -19,7 +19,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.kpca_trick.run import make_split_run
-from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of, unknown_names
+from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of, report, unknown_names
 
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
@@ -82,7 +82,7 @@ def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
 
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
-_TABLE = partial(Report, kind="kpca_trick", shows="KPCA trick", maker="kdrbench.suite.systems.kpca_trick.tables:page")
+_TABLE = report("kpca_trick", "KPCA trick", "kpca_trick.tables:page")
 _PRINTED = {f"table{number}" for number in TABLES.values()}
 
 

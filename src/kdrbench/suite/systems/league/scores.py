@@ -5,10 +5,9 @@ overlapping training sets (:mod:`kdrbench.suite.paired`). A method that lacks a 
 scores n x k, a row a data set, higher is better: a missing score (NaN) ranks behind all others, and counts as 0 in
 differences.
 
-Source: Friedman, "The use of ranks to avoid the assumption of normality", 1937; Iman and Davenport, "Approximations of
-the critical region of the Friedman statistic", 1980; Nemenyi, "Distribution-free multiple comparisons", 1963; Demsar,
-"Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, section 3.2; Efron, "Bootstrap methods:
-another look at the jackknife", 1979.
+Source: Friedman, "The use of ranks to avoid the assumption of normality", 1937; Nemenyi, "Distribution-free multiple
+comparisons", 1963; Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, section 3.2;
+Efron, "Bootstrap methods: another look at the jackknife", 1979.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, fdtrc
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
@@ -137,37 +134,22 @@ def outcome_of(duels: Sequence[Duel]) -> int:
     return min(outcomes, default=NEITHER)
 
 
-class Friedman(NamedTuple):
-    """Friedman's chi-squared with its p value, and Iman and Davenport's F, which is less conservative, with its own."""
-
-    chi_squared: float
-    p: float
-    f: float
-    p_f: float
-
-
 def ranks_of(scores: FloatArray) -> FloatArray:
     """Return the ranks of each row, 1 for the highest score; ties share their mean rank, and lost ones the last."""
     return pd.DataFrame(scores).rank(axis=1, ascending=False, na_option="bottom").to_numpy()
 
 
-def friedman(scores: FloatArray) -> Friedman:
-    """Return the test that all k methods have the same mean rank over n data sets, with ties as they are.
+def friedman(scores: FloatArray) -> tuple[float, float]:
+    """Return Friedman's chi-squared, corrected for ties, and its p: whether k methods have one mean rank over n sets.
 
-    chi^2 = (k - 1) sum_j (R_j - n (k + 1) / 2)^2 / (sum_ij r_ij^2 - n k (k + 1)^2 / 4), R_j the sums of ranks;
-    F = (n - 1) chi^2 / (n (k - 1) - chi^2). Needs two data sets and two methods.
+    Needs three methods; where all are alike on every data set, 0 and 1.
     """
-    ranks = ranks_of(scores)
-    n, k = ranks.shape
-    spread = float((ranks**2).sum()) - n * k * (k + 1) ** 2 / 4
-    if spread <= 0:
-        return Friedman(0.0, 1.0, 0.0, 1.0)
-    chi = (k - 1) * float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum()) / spread
-    left = n * (k - 1) - chi
-    # All rows agree: no F is as large, up to rounding.
-    f = (n - 1) * chi / left if left > 1e-9 * n * k else np.inf
-    p_f = float(fdtrc(k - 1, (k - 1) * (n - 1), f)) if np.isfinite(f) else 0.0
-    return Friedman(chi, float(chdtrc(k - 1, chi)), float(f), p_f)
+    from scipy.stats import friedmanchisquare
+
+    if not np.ptp(scores, axis=1).any():
+        return 0.0, 1.0
+    found = friedmanchisquare(*scores.T)
+    return float(found.statistic), float(found.pvalue)
 
 
 def critical_difference(n_methods: int, n_sets: int) -> float:

@@ -29,7 +29,7 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.schemas import NAMES, integer, list_of, unknown_names
+from kdrbench.suite.systems.schemas import NAMES, integer, list_of, report, unknown_names
 
 FIXED, TUNED = "fixed", "tuned"
 INNER_FOLDS = 3
@@ -57,11 +57,9 @@ SCHEMA: Config = {
         "most_rows": integer(20, "larger data sets are cut to about this size, each class alike; by default all rows"),
     },
 }
-_TABLE = partial(
-    Report, kind="league", shows="league", maker="kdrbench.suite.systems.league.tables:page", needs=(FINDINGS,)
-)
-_MAKER = "kdrbench.suite.systems.league.figures:chart_of"
-_FIGURE = partial(_TABLE, shows="mean ranks, time and stability", maker=_MAKER, is_figure=True)
+_TABLE = report("league", "league", "league.tables:page", FINDINGS)
+_FIGURE = report("league", "mean ranks, time and stability", "league.figures:chart_of", FINDINGS, is_figure=True)
+_TUNING = report(TUNING, "tuned beside defaults", "league.tuning:page")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +125,7 @@ class LeagueSystem(System):
         first = _TABLE(name, (name,), figures=(name,), summary="league" if name == "league_small" else "")
         tables = [first, *(_TABLE(f"{name}_{part}", (name,)) for part in ("duels", "sets"))]
         if fixed := fixed_beside(config, name):
-            maker = "kdrbench.suite.systems.league.tuning:page"
-            tables.append(Report(f"{name}_{TUNING}", (name, fixed), TUNING, "tuned beside defaults", maker))
+            tables.append(_TUNING(f"{name}_{TUNING}", (name, fixed)))
         return [*tables, _FIGURE(name, (name,))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:

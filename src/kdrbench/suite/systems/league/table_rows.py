@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import orth
 
-from kdrbench.errors import count_of, counted
+from kdrbench.errors import count_of, counted, joined
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.records import read_arrays
 from kdrbench.suite.reports.tables.table import Entry, entries
@@ -127,15 +127,9 @@ class League:
         values = [angle for (name, _), angles in self.angles.items() if name == method for angle in angles]
         return float(np.median(values)) if values else float("nan")
 
-    @property
-    def kernel_projections(self) -> list[str]:
-        """The subjects of the headlines that play, InterpretableKDR first."""
-        return [name for name in KERNEL_PROJECTIONS if name in self.methods]
-
-    @property
-    def rivals(self) -> list[str]:
-        """The rivals of the headlines that play."""
-        return [name for name in RIVALS if name in self.methods]
+    def playing(self, methods: Sequence[str]) -> list[str]:
+        """Return those of the methods that play."""
+        return [name for name in methods if name in self.methods]
 
 
 def title_of(method: str) -> str:
@@ -146,28 +140,21 @@ def title_of(method: str) -> str:
 
 
 def headlines(league: League) -> list[str]:
-    """Return the sentence on each kernel projection by each accuracy, whatever it says."""
-    if not league.rivals or not league.kernel_projections:
-        return [f"No headline: it needs one of {', '.join(KERNEL_PROJECTIONS)} and one of {', '.join(RIVALS)}."]
-    rivals = [title_of(rival) for rival in league.rivals]
-    missing = [rival for rival in RIVALS if rival not in league.methods]
-    sentences = [
-        headline(title_of(method), rivals, league.scores[judge].outcomes(method, league.rivals), JUDGES[judge])
-        for method in league.kernel_projections
-        for judge in ACCURACIES
-    ]
-    return sentences + ([f"Not in this experiment: {', '.join(missing)}."] if missing else [])
+    """Return in how many cells each kernel projection is better than each of its rivals, and worse than any.
 
-
-def headline(subject: str, rivals: Sequence[str], outcomes: Sequence[int], judge: str) -> str:
-    """Return in how many cells a method is better than each of its rivals, and in how many worse than any."""
-    alone = len(rivals) == 1
-    names = rivals[0] if alone else f"each of {', '.join(rivals[:-1])} and {rivals[-1]}"
-    return (
-        f"By {judge}, {subject} is significantly better than {names} in {count_of(outcomes.count(WIN))} of "
-        f"{counted(len(outcomes), 'cell')}; in {count_of(outcomes.count(LOSS))} it is significantly worse than "
-        f"{'it' if alone else 'at least one of them'}."
-    )
+    The cells are counted by each accuracy.
+    """
+    rivals, sentences = league.playing(RIVALS), []
+    for method in league.playing(KERNEL_PROJECTIONS) if rivals else ():
+        for judge in ACCURACIES:
+            outcomes = league.scores[judge].outcomes(method, rivals)
+            sentences.append(
+                f"By {JUDGES[judge]}, {title_of(method)} is significantly better than each of "
+                f"{joined([*map(title_of, rivals)])} in {count_of(outcomes.count(WIN))} of "
+                f"{counted(len(outcomes), 'cell')}; in {count_of(outcomes.count(LOSS))} it is significantly worse than "
+                "at least one of them."
+            )
+    return sentences
 
 
 def leading_to(method: str, numbers: list[Entry], dataset: str = "") -> list[Entry]:

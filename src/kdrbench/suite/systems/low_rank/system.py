@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
@@ -15,7 +14,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
-from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, unknown_names
+from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, report, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
@@ -51,16 +50,10 @@ _METHOD = {
     },
 }
 SECTIONS: dict[str, Any] = {METHODS: {"type": "object", "propertyNames": NAME, "additionalProperties": _METHOD}}
-_TABLE = partial(Report, kind="low_rank", shows="low-rank kernels", maker="kdrbench.suite.systems.low_rank.tables:page")
-_MAKER = "kdrbench.suite.systems.low_rank.tables:chart_of"
-_FIGURE = partial(_TABLE, shows="accuracy, agreement or sweeps", maker=_MAKER, is_figure=True)
-_TEXT = partial(
-    _TABLE,
-    name="low_rank_text",
-    kind="low_rank_text",
-    maker="kdrbench.suite.systems.low_rank.tables:text_page",
-    targets=("lowrank_text",),
-    summary="low_rank",
+_TABLE = report("low_rank", "low-rank kernels", "low_rank.tables:page")
+_FIGURE = report("low_rank", "accuracy, agreement or sweeps", "low_rank.tables:chart_of", is_figure=True)
+_TEXT = report(
+    "low_rank_text", "low-rank kernels", "low_rank.tables:text_page", targets=("lowrank_text",), summary="low_rank"
 )
 
 
@@ -143,7 +136,7 @@ class LowRankSystem(System):
     def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
         """Return the table of the numbers in the paper's text."""
         papers = tuple(name for name in names if self.reproduces(config["experiments"][name]))
-        return [_TEXT(experiments=papers)] if papers else []
+        return [_TEXT("low_rank_text", papers, targets=("lowrank_text",))] if papers else []
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""

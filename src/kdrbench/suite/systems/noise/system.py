@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
 from kdrbench.suite.systems.league.system import faults_of_folds
-from kdrbench.suite.systems.schemas import NAMES, integer
+from kdrbench.suite.systems.schemas import NAMES, integer, report
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -39,8 +38,8 @@ SCHEMA: Config = {
         "draws": integer(1, "how often the labels are permuted"),
     },
 }
-_TABLE = partial(Report, kind="noise", shows="noise", maker="kdrbench.suite.systems.noise.tables:page")
-_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.noise.tables:chart_of", is_figure=True)
+_TABLE = report("noise", "noise", "noise.tables:page")
+_FIGURE = report("noise", "noise", "noise.tables:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
