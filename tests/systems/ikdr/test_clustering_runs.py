@@ -80,17 +80,6 @@ def test_ism_plus_table_6_on_wine_comes_out_of_a_batch(good):
     assert len(trace) == record.iterations + 3
 
 
-def test_settings_of_the_alternation_come_from_the_experiment(good, files):
-    centred, _ = good
-    settings = {"centred": False, "tolerance": 1e-4, "n_clusters": 2}
-    batch = batch_of("ism", paradigm_params=settings)
-    assert batch.definition["parameters"] == settings
-    (record,) = run(batch, files)
-    assert record.message == "eigenvalues settled to 0.0001"
-    assert record.cost != pytest.approx(centred.cost, rel=0.01)
-    assert record.quality < 0.8
-
-
 @pytest.mark.parametrize(
     ("solver", "seconds", "status", "message"),
     [

@@ -188,15 +188,6 @@ def test_a_solvers_own_start_overrides_the_experiments():
     assert growth["method"] == {"method": "dimension_growth", "variant": "published"}
 
 
-def test_how_many_runs_a_job_makes_is_decided_by_what_they_cost():
-    faces = {"datasets": ["wine", "face"], "components": {"wine": 4, "face": 20}, "folds": 4}
-    labels = {}
-    for batch in load_grid(table_4_config(**faces, runs_per_job="auto")).batches():
-        labels.setdefault((batch.dataset, *batch.cell), []).append(batch.runs_label)
-    assert labels["wine", "gaussian", "dg"] == labels["face", "gaussian", "ism"] == ["0-3"]
-    assert labels["face", "gaussian", "dg"] == ["0-0", "1-1", "2-2", "3-3"]
-
-
 def test_a_scheduler_is_for_kernels_that_are_sums_over_samples():
     config = changed_config(f"{TABLE}.evaluation", {"scheduler": "tcp://host:8786"})
     checked(config)

@@ -8,14 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import (
     DNE,
     KPCATrick,
     SamplePairs,
     aligned_kernel,
     cross_validated_kernel,
-    gaussian_grid,
     learn_map,
 )
 from kdrbench.status import Status
@@ -61,14 +59,6 @@ def test_a_split_depends_on_its_number_and_the_seed_alone():
     assert (len(first.train), len(first.test)) == (100, 50)
     together = np.vstack([first.train, first.test])
     np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(iris().features, axis=0))
-
-
-def test_candidates_are_the_papers():
-    assert candidates_of(GRID, 8) == gaussian_grid(8)
-    sigmas = [kernel.sigma / np.sqrt(8) for kernel in candidates_of(GRID, 8)]
-    assert len(sigmas) == 21
-    np.testing.assert_allclose(sigmas[:6] + sigmas[-3:], [0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 500, 750, 1000])
-    assert candidates_of({"degrees": [1, 4]}, 8) == [Polynomial(1), Polynomial(4)]
 
 
 def test_results_with_sharing_are_those_without():

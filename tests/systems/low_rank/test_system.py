@@ -98,16 +98,6 @@ def test_methods_share_constraints_and_runs_do_not():
     assert np.sum(task.start**2) == pytest.approx(1.0)
 
 
-def test_distances_are_asked_to_change_by_a_quarter():
-    wine = load_dataset("wine")
-    drawn = make_task("wine", "features", wine).constraints(30, 0, 0)
-    ratio = drawn.bounds / drawn.values(wine.features)
-    assert set(ratio.round(12)) == {0.75, 1.25}
-    ends = drawn.vectors.indices.reshape(-1, 2)
-    same = wine.labels[ends[:, 0]] == wine.labels[ends[:, 1]]
-    np.testing.assert_array_equal(same, ratio < 1)
-
-
 def test_the_published_rule_takes_an_infeasible_set_for_solved():
     factor = np.random.default_rng(0).standard_normal((6, 3))
     asked = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
