@@ -25,8 +25,7 @@ from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.kpca_trick import run as run_module
 from kdrbench.suite.systems.kpca_trick import split as split_module
-from kdrbench.suite.systems.kpca_trick.run import SplitRun
-from kdrbench.suite.systems.kpca_trick.split import LearnedMap, candidates_of, draw_split
+from kdrbench.suite.systems.kpca_trick.split import candidates_of, draw_split
 from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
 from support.configs import whole_config
 from support.kpca_trick_cases import iris, kpca_batch
@@ -133,12 +132,9 @@ class Ticks(Referee):
         return value, Seconds(1.0, 0.5)
 
 
-@pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
+@pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 4 * 21)])
 def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected, further_s):
     learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
-    judge = run_module.accuracy_of
-    # Mapping and classifying take as long.
-    monkeypatch.setattr(run_module, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
     batch = kpca_batch(candidates=GRID, learners=learners, test_selected=test_selected)
     results = results_of(batch, iris(), referee=referee)
     # Aligning, or 21 kernels on 5 folds: coordinates and a fit on each; then coordinates, learning and predicting.
@@ -147,9 +143,9 @@ def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected,
         (learner, variant): seconds for learner in learners for variant, seconds in expected.items()
     }
     assert {result.cpu_s / result.time_s for result in results.values()} == {0.5}
-    # Two fits of each kind and one of all that is shared; of each kernel also the end of its folds. Further, each
-    # kernel on the test samples, with the coordinates of all but the chosen one.
-    assert referee.charged_s == 2 + 2 * (1 + 1 + 2) + 21 * (5 + 1 + 5 * 2) + 1 + 2 + further_s
+    # Two fits of each kind, each judged, and one of all that is shared; of each kernel also the end of its folds.
+    # Further, each kernel on the test samples, with the coordinates of all but the chosen one.
+    assert referee.charged_s == 4 + 2 * (1 + 1 + 4) + 21 * (5 + 1 + 5 * 2) + 1 + 4 + further_s
 
 
 @dataclass(frozen=True)
@@ -219,19 +215,17 @@ def test_every_method_of_every_split_leaves_a_row(tmp_path):
 
 
 def result(variant, referee, **columns):
-    """Iris as it is, whatever the variant."""
-    LearnedMap(np.empty(0), np.empty((0, 0)), np.eye(4)).save(referee, f"{METHODS.index(variant)}_0")
     return RunResult(Status.CONVERGED, "", 1.0, 1.0, columns, ("dne", variant))
 
 
 def job(tmp_path, monkeypatch, work, limits=LIMITS):
-    monkeypatch.setattr(SplitRun, "run", lambda run, referee: work(run.batch, run.split, run.number, referee))
+    monkeypatch.setattr(KPCATrickSystem, "run", lambda system, batch, dataset, number, referee: work(referee))
     return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickSystem())
 
 
 def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
-    def stuck(batch, split, number, referee):
-        yield result("plain", referee)
+    def stuck(referee):
+        yield result("plain", referee, accuracy=0.9)
         referee.timed(lambda: time.sleep(60))
 
     records = job(tmp_path, monkeypatch, stuck, Limits(0.3, 1024.0))

@@ -9,7 +9,7 @@ import pytest
 from kdrbench.errors import ConfigError
 from kdrbench.reduction.methods import METHODS
 from kdrbench.suite.systems.league import fold_run
-from kdrbench.suite.systems.league.fold_run import fitted, learn, make_fold_run
+from kdrbench.suite.systems.league.fold_run import fitted, fold_of_run, learn
 from kdrbench.suite.systems.league.judges import judge
 from support.system_cases import data_of, grid_of, job_of, referee_of, results_of
 
@@ -41,8 +41,7 @@ def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
 def test_scores_are_those_of_the_library():
     batch = batch_of()
     results = results_of(batch, data_of("wine"), number=3)
-    run = make_fold_run(batch, data_of("wine"), 3)
-    fold = run.fold
+    fold = fold_of_run(batch, data_of("wine"), 3)
     for (q,), result in results.items():
         learned = learn(METHODS["lda"], fold, q, 0)
         expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
@@ -51,14 +50,14 @@ def test_scores_are_those_of_the_library():
 
 @pytest.mark.parametrize(("changes", "n_rows"), [({}, 178), ({"most_rows": 60}, 60)])
 def test_folds_are_the_same_for_all_methods_and_rules(changes, n_rows):
-    run = make_fold_run(batch_of(**changes), data_of("wine"), 0)
-    other = make_fold_run(batch_of(methods=["pca"], rules="tuned", **changes), data_of("wine"), 0)
-    np.testing.assert_array_equal(run.fold.test, other.fold.test)
-    np.testing.assert_array_equal(run.fold.train, other.fold.train)
-    assert len(run.fold.train) + len(run.fold.test) == n_rows
+    fold = fold_of_run(batch_of(**changes), data_of("wine"), 0)
+    other = fold_of_run(batch_of(methods=["pca"], rules="tuned", **changes), data_of("wine"), 0)
+    np.testing.assert_array_equal(fold.test, other.test)
+    np.testing.assert_array_equal(fold.train, other.train)
+    assert len(fold.train) + len(fold.test) == n_rows
     # Another repeat draws other folds.
-    repeated = make_fold_run(batch_of(repeats=2, **changes), data_of("wine"), 5)
-    assert not np.array_equal(repeated.fold.test, run.fold.test)
+    repeated = fold_of_run(batch_of(repeats=2, **changes), data_of("wine"), 5)
+    assert not np.array_equal(repeated.test, fold.test)
 
 
 def test_rows_that_cannot_be_judged_fail(tmp_path, monkeypatch):

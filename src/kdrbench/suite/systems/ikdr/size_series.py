@@ -242,24 +242,25 @@ _COLUMNS = (
 )
 
 
-def chart_of(source: Source) -> Chart:
+def chart_of(source: Source) -> Chart | None:
     """Return the figure of all experiments on size."""
     return scaling_chart(size_series(source.runs, source.config), source.config["solvers"])
 
 
-def figure_1b(source: Source) -> Chart:
+def figure_1b(source: Source) -> Chart | None:
     """Return the panel of :func:`chart_of` that NeurIPS 2019 prints."""
     printed = [
         one for one in size_series(source.runs, source.config) if (one.axis, one.evaluation) == ("n_train", ALL_PAIRS)
     ]
     title = "Run time against the number of samples (NeurIPS 2019, Figure 1b)"
-    chart = scaling_chart(printed, source.config["solvers"])
+    if (chart := scaling_chart(printed, source.config["solvers"])) is None:
+        return None
     caption = f"{chart.caption} The paper's figure has q = 20; the panel's heading gives q of these runs."
     return replace(chart, name=FIGURE_1B, title=title, caption=caption)
 
 
-def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart:
-    """Return one panel for each axis, kernel and evaluation, with a line for each method and its law.
+def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart | None:
+    """Return one panel for each axis, kernel and evaluation, with a line for each method and its law, if there is any.
 
     ``defined`` are the solvers that the configuration defines, from which those of the user's own have their styles.
     """
@@ -277,9 +278,7 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
         axis = Axis(f"number of {AXES[here[0].axis]} {LETTERS[here[0].axis]}", Scale.LOG2)
         panels.append(Panel(heading, axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
-        # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
-        size, time = Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s")
-        panels = [Panel("no series of three sizes was run", size, time)]
+        return None
     caption = (
         "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "

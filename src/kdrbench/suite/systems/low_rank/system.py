@@ -11,9 +11,10 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.run import Run
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
+from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, run_draws, warmed_up
 from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, report, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
@@ -164,13 +165,13 @@ class LowRankSystem(System):
                 )
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
-        """Make the task and load machine code, or make it: the runs inherit both."""
-        definition = batch.definition
-        task = make_task(definition["draw"], definition["kind"], dataset)
-        compiled, compile_s = warmed_up()
-        labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
-        counts = tuple(definition["constraints"])
-        return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
+        """Load machine code, or make it: the runs inherit it."""
+        warmed_up()
+        return super().prepare(batch, dataset, context)
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Return the results of a draw, one for each number of constraints."""
+        return run_draws(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""
