@@ -12,8 +12,7 @@ from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
-from kdrbench.suite.systems.league.scores import critical_difference
-from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.table_rows import League, critical_difference
 from kdrbench.suite.systems.league.tables import standings
 from support.configs import whole_config
 from support.league_rows import made_up

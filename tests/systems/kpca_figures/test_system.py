@@ -11,7 +11,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.kpca_figures import run as run_module
 from kdrbench.suite.systems.kpca_figures.run import EXACT, QZ, RIDGE, by_qz, draw_distinct, solve_both
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit
+from kdrbench.suite.systems.kpca_trick.run import SampleSplit
 from support.helpers import random_samples
 from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in

@@ -24,8 +24,7 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.kpca_trick import run as run_module
-from kdrbench.suite.systems.kpca_trick import split as split_module
-from kdrbench.suite.systems.kpca_trick.split import candidates_of, draw_split
+from kdrbench.suite.systems.kpca_trick.run import candidates_of, draw_split
 from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
 from support.configs import whole_config
 from support.kpca_trick_cases import iris, kpca_batch
@@ -87,8 +86,8 @@ def test_results_with_sharing_are_those_without():
 
 def test_other_learners_change_nothing_and_share_one_kpca(monkeypatch):
     calls = []
-    whole = split_module.kernel_pca
-    monkeypatch.setattr(split_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
+    whole = run_module.kernel_pca
+    monkeypatch.setattr(run_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
     learners = ("dne", "kdrbench.metric_learning.dne:DNE")
     results = results_of(kpca_batch(candidates=GRID, learners=learners), iris())
     for (_, variant), result in results.items():

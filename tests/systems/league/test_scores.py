@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chi2, rankdata
 
 from kdrbench.suite.paired import corrected_t_p, signed_rank_p
-from kdrbench.suite.systems.league.scores import (
+from kdrbench.suite.systems.league.table_rows import (
     LOSS,
     NEITHER,
     WIN,

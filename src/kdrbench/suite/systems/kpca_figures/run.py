@@ -47,7 +47,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
 from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit
+from kdrbench.suite.systems.kpca_trick.run import SampleSplit
 
 # What is added to a singular K, as a share of its mean eigenvalue.
 EPSILON = 1e-10

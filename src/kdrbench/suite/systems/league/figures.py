@@ -10,9 +10,8 @@ from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
 from kdrbench.suite.systems.league.system import JUDGES
-from kdrbench.suite.systems.league.table_rows import League, title_of
+from kdrbench.suite.systems.league.table_rows import League, bootstrap_mean_ranks, not_different, title_of
 
 # A colour for each kind of method, in the order of the palette, black for controls; a symbol for each method of a kind.
 _KINDS = (

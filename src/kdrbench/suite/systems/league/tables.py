@@ -17,24 +17,22 @@ from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
-from kdrbench.suite.systems.league.scores import (
-    NEITHER,
-    SIGNIFICANT,
-    Duel,
-    bootstrap_mean_ranks,
-    friedman,
-    wilcoxon_holm,
-)
 from kdrbench.suite.systems.league.system import JUDGES
 from kdrbench.suite.systems.league.table_rows import (
     ACCURACIES,
     KERNEL_PROJECTIONS,
+    NEITHER,
     RIVALS,
+    SIGNIFICANT,
+    Duel,
     League,
+    bootstrap_mean_ranks,
     compared,
+    friedman,
     headlines,
     leading_to,
     title_of,
+    wilcoxon_holm,
 )
 
 # A sentence names this many methods; of more it gives the number.
