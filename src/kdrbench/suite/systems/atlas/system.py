@@ -16,7 +16,6 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
@@ -102,6 +101,7 @@ class AtlasSystem(System):
     record = AtlasRecord
     schema = SCHEMA
     provides = (OPTIMA,)
+    verifier = "kdrbench.suite.systems.ikdr.recompute:recompute_atlas"
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Yield the faults of an experiment."""
@@ -140,12 +140,6 @@ class AtlasSystem(System):
         from kdrbench.suite.systems.atlas.starts_run import described
 
         return described(batch, dataset, number)
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return the counts of a row, and the numbers of the stored optima."""
-        from kdrbench.suite.systems.ikdr import recompute
-
-        return recompute.recompute_atlas(batch, row, arrays, dataset, most_samples)
 
 
 def _charted(experiment: Config, config: Config, dataset: str) -> list[str]:

@@ -17,7 +17,7 @@ from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
 from kdrbench.solvers.registry import METHODS, build_solver, method_of
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
+from kdrbench.suite.engine.recomputed import Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import (
@@ -154,6 +154,7 @@ class IKDRSystem(System):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
+    verifier = f"{_HERE}.recompute:recompute"
     papers: ClassVar = {"neurips2019": "neurips2019", "ismplus": "ismplus"}
 
     @property
@@ -212,12 +213,6 @@ class IKDRSystem(System):
     def columns(self, batch: Batch) -> Mapping[str, Any]:
         """Return paradigm and split."""
         return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return costs, stationarities, curvatures and qualities of a run, written out once more."""
-        from kdrbench.suite.systems.ikdr import recompute
-
-        return recompute.recompute(batch, row, arrays, dataset, most_samples)
 
     def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
         """Return about how many seconds cost and stationarity of many samples take."""

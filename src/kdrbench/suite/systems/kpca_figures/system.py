@@ -11,10 +11,8 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
-from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_figure
+from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of
 from kdrbench.suite.systems.kpca_trick.system import faults_of_training, value_for
 from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, report, unknown_names
 
@@ -81,6 +79,7 @@ class KPCAFiguresSystem(System):
     record = KPCAFiguresRecord
     schema = SCHEMA
     papers: ClassVar = {"kpca_trick": "kpca"}
+    runner = "kdrbench.suite.systems.kpca_figures.run:run_figure"
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Yield the faults of an experiment."""
@@ -121,10 +120,6 @@ class KPCAFiguresSystem(System):
                 components=(f"figure/{experiment['figure']}", *learners),
                 rows=tuple(rows),
             )
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Yield the results of a draw, setting by setting."""
-        return run_figure(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the number of the figure."""

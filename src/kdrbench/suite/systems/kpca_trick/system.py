@@ -15,10 +15,7 @@ from kdrbench.errors import InputError
 from kdrbench.metric_learning import LEARNERS, build_learner
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import Cell, Config, Report, System
-from kdrbench.suite.systems.kpca_trick.run import run_split
 from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of, report, unknown_names
 
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
@@ -126,6 +123,7 @@ class KPCATrickSystem(System):
     schema = SCHEMA
     papers: ClassVar = {"kpca_trick": "kpca"}
     imports = ("scipy.optimize", "scipy.sparse.linalg")
+    runner = "kdrbench.suite.systems.kpca_trick.run:run_split"
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Yield the faults of an experiment."""
@@ -188,10 +186,6 @@ class KPCATrickSystem(System):
                 plugins={f"learner/{learner}": type(build_learner(learner)).__module__ for learner in own},
                 rows=tuple(product(learners, variants)),
             )
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Return the results of a split."""
-        return run_split(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a split; the bench's own work in a run takes no time to speak of."""

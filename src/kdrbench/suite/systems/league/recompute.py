@@ -55,10 +55,10 @@ class Fold:
     test_codes: Codes
 
 
-def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset) -> Recomputed:
+def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_samples: int) -> Recomputed:
     """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
 
-    Raises ``InputError`` for an array that is no such map.
+    Folds of a league are small, whatever ``most_samples``. Raises ``InputError`` for an array that is no such map.
     """
     fold = fold_of(batch.definition, data, int(row["run"]), batch.seed)
     sizes = {

@@ -24,10 +24,8 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.schemas import NAMES, integer, list_of, report, unknown_names
 
@@ -111,6 +109,8 @@ class LeagueSystem(System):
 
     record = LeagueRecord
     schema = SCHEMA
+    runner = "kdrbench.suite.systems.league.fold_run:run_fold"
+    verifier = "kdrbench.suite.systems.league.recompute:recompute"
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Yield the faults of an experiment."""
@@ -149,18 +149,11 @@ class LeagueSystem(System):
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Let the method import what it imports late, before any clock starts."""
         from kdrbench.reduction.methods import build_reducer
-        from kdrbench.suite.systems.league import fold_run  # noqa: F401
 
         rng = np.random.default_rng(0)
         with suppress(Exception):
             build_reducer(batch.definition["method"], 1).fit(rng.normal(size=(24, 3)), np.arange(24) % 2)
         return super().prepare(batch, dataset, context)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Return the results of a fold, of whose rows to test the method is given the features alone."""
-        from kdrbench.suite.systems.league.fold_run import run_fold
-
-        return run_fold(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the rules and the sizes of a fold."""
@@ -169,12 +162,6 @@ class LeagueSystem(System):
         fold = fold_of_run(batch, dataset, number)
         sizes = {"n_train": len(fold.train), "n_test": len(fold.test), "n_features": fold.train.shape[1]}
         return {"rules": batch.definition["rules"], **sizes, "n_classes": len(np.unique(fold.train_codes))}
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return the sizes of a fold, and the scores of a linear map."""
-        from kdrbench.suite.systems.league import recompute
-
-        return recompute.recompute(batch, row, arrays, dataset)
 
 
 def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:

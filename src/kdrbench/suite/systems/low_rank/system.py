@@ -11,10 +11,9 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, run_draws, warmed_up
+from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, warmed_up
 from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, report, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
@@ -112,6 +111,7 @@ class LowRankSystem(System):
     papers: ClassVar = {"lowrank2006": "lowrank"}
     imports = ("sklearn.cluster", "sklearn.metrics", "sklearn.neighbors")
     sections = SECTIONS
+    runner = "kdrbench.suite.systems.low_rank.run:run_draws"
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Yield the faults of an experiment."""
@@ -168,10 +168,6 @@ class LowRankSystem(System):
         """Load machine code, or make it: the runs inherit it."""
         warmed_up()
         return super().prepare(batch, dataset, context)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Return the results of a draw, one for each number of constraints."""
-        return run_draws(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""
