@@ -42,7 +42,7 @@ def made_sets():
     for name in ("disc-and-ring", "cone"):
         arrays[name] = {}
         for learner in ("nca", "lmnn", "dne"):
-            found = rows_and_arrays(name, "degree", (1, 2), leading_of(load_dataset(name), 200, learner))
+            found = rows_and_arrays(name, "degree", (1, 2), leading_of(200, learner, load_dataset(name)))
             rows += found[0]
             arrays[name] |= found[1]
     return pd.DataFrame(rows), arrays
@@ -50,7 +50,7 @@ def made_sets():
 
 def planes():
     """Rows and arrays of Figure 3."""
-    rows, arrays = rows_and_arrays("iris", "sigma", (1.0, 1.0), planes_of(iris(), 100, 0))
+    rows, arrays = rows_and_arrays("iris", "sigma", (1.0, 1.0), planes_of(100, iris(), 0, 0))
     return pd.DataFrame(rows), {"iris": arrays}
 
 

@@ -63,6 +63,7 @@ from kdrbench.suite.systems.schemas import read_schema, report
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
+_SCHEMA = read_schema(_HERE, "schema.json")
 _FIGURE_1B_TARGET = ("neurips2019_figure1b",)
 _COSTS = ("ikdr.cost_against_time:chart_of", TRACES, OPTIMA)
 _TABLE = report("ikdr", "time, cost and quality", "ikdr.tables:page", TRACES, OPTIMA)
@@ -154,18 +155,10 @@ class IKDRSystem(System):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
+    schema = _SCHEMA["experiment"]
+    sections = _SCHEMA["sections"]
     verifier = f"{_HERE}.recompute:recompute"
     papers: ClassVar = {"neurips2019": "neurips2019", "ismplus": "ismplus"}
-
-    @property
-    def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The JSON schema of its experiments."""
-        return dict(read_schema(_HERE, "schema.json")["experiment"])
-
-    @property
-    def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The JSON schemas of kernels, solvers and baselines."""
-        return dict(read_schema(_HERE, "schema.json")["sections"])
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
         """Return the faults of an experiment."""

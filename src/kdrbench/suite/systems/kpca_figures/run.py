@@ -135,7 +135,6 @@ KPCA, KERNEL = "kpca", "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
 _DEGREES = (1, 2)
 _PLANE_SIGMA, _PLANE_DIRECTIONS = 1.0, 2
-_PLANE_KEYS: list[Key] = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
 # Of Figures 4 and 5: the lists of what is varied, the setting where another one is, and the Gaussians, which are ours.
 VARIED = ("degrees", "sizes", "neighbours")
 _DEGREE, _K = 2, 3
@@ -173,22 +172,27 @@ def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]
 
 def keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
     """Return the keys of the rows of a figure."""
+    return [key for keys, _ in _parts_of(definition, n_features) for key in keys]
+
+
+def _parts_of(definition: Mapping[str, Any], n_features: int) -> Iterator[tuple[list[Key], Callable[..., Rows]]]:
+    """Yield the keys of rows that are computed together, and what computes them from data, draw and seed."""
     if definition["figure"] == 2:
-        return [key for learner in definition["learners"] for key in _leading_keys(learner)]
-    if definition["figure"] == 3:
-        return _PLANE_KEYS
-    return [key for setting in settings_of(definition, n_features) for key in setting.keys]
-
-
-def _leading_keys(learner: str) -> list[Key]:
-    return [("degree", float(degree), learner) for degree in _DEGREES]
+        for learner in definition["learners"]:
+            keys = [("degree", float(degree), learner) for degree in _DEGREES]
+            yield keys, partial(leading_of, definition["n_train"], learner)
+    elif definition["figure"] == 3:
+        keys = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
+        yield keys, partial(planes_of, definition["n_train"])
+    else:
+        yield from ((one.keys, partial(tricks_of, one)) for one in settings_of(definition, n_features))
 
 
 def run_figure(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of draw ``number``; where what makes some of them raises, these have failed."""
-    for keys, make in _parts_of(batch, dataset, number):
+    for keys, make in _parts_of(batch.definition, dataset.features.shape[1]):
         try:
-            (rows, arrays), _ = referee.timed(make)
+            (rows, arrays), _ = referee.timed(partial(make, dataset, number, batch.seed))
         except Exception as error:
             yield from (failed(error, key) for key in keys)
             continue
@@ -198,26 +202,14 @@ def run_figure(batch: Batch, dataset: Dataset, number: int, referee: Referee) ->
             yield RunResult(Status.CONVERGED, "", columns=columns, key=key)
 
 
-def _parts_of(batch: Batch, dataset: Dataset, number: int) -> Iterator[tuple[list[Key], Callable[[], Rows]]]:
-    """Yield the keys of rows that are computed together, and what computes them."""
-    definition = batch.definition
-    if definition["figure"] == 2:
-        for learner in definition["learners"]:
-            yield _leading_keys(learner), partial(leading_of, dataset, definition["n_train"], learner)
-    elif definition["figure"] == 3:
-        yield _PLANE_KEYS, partial(planes_of, dataset, definition["n_train"], batch.seed)
-    else:
-        for setting in settings_of(definition, dataset.features.shape[1]):
-            yield setting.keys, partial(tricks_of, dataset, setting, number, batch.seed)
-
-
-def leading_of(dataset: Dataset, n_train: int, learner: str) -> Rows:
+def leading_of(n_train: int, learner: str, dataset: Dataset, *_: int) -> Rows:
     """Return the rows of Figure 2: accuracies of 1-NN along the leading learned coordinate alone, for each degree.
 
     The first ``n_train`` samples are those to learn from. The coordinate has spread one; a polynomial of degree 1 is
     no kernel.
     """
-    (train, test), (codes, labels) = (np.split(part, [n_train]) for part in (dataset.features, dataset.labels))
+    train, test = dataset.features[:n_train], dataset.features[n_train:]
+    codes, labels = dataset.labels[:n_train], dataset.labels[n_train:]
     rows, arrays = [], {"features": test, "labels": labels}
     for degree in _DEGREES:
         fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, codes)
@@ -234,7 +226,7 @@ def leading_of(dataset: Dataset, n_train: int, learner: str) -> Rows:
     return rows, arrays
 
 
-def planes_of(dataset: Dataset, n_train: int, seed: int) -> Rows:
+def planes_of(n_train: int, dataset: Dataset, _: int, seed: int) -> Rows:
     """Return the rows of Figure 3: one draw of the data set in the leading planes of KDNE by either trick."""
     split = draw_distinct(dataset, n_train, "figure 3", seed)
     kernel = scaled_gaussian(_PLANE_SIGMA, split.train.shape[1])
@@ -248,7 +240,7 @@ def planes_of(dataset: Dataset, n_train: int, seed: int) -> Rows:
     return _columns(split, tricks, _K), arrays
 
 
-def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> Rows:
+def tricks_of(setting: Setting, dataset: Dataset, draw: int, seed: int) -> Rows:
     """Return the rows of one setting of Figure 4 or 5: both tricks, and QZ."""
     split = draw_distinct(dataset, setting.n_train, draw, seed)
     kernel, qz = solve_both(split, setting.kernel, setting.k, None)
