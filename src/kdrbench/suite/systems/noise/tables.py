@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -14,7 +12,7 @@ from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Table, entries, measured
 from kdrbench.suite.systems.league.figures import style_of
-from kdrbench.suite.systems.league.table_rows import title_of
+from kdrbench.suite.systems.league.table_rows import leading_to, title_of
 
 _COLUMNS = ["Data", "Method", "Draws", "On its own samples", "On others", "Median p", "Called real", "CPU time"]
 _NOTE = (
@@ -56,7 +54,7 @@ def _row(dataset: str, method: str, runs: pd.DataFrame) -> list[Entry]:
         measured(float(runs["cpu_s"].median()), duration, f"median over {draws}"),
     ]
     labels = entries([dataset_label(dataset), title_of(method)])
-    return [*labels, *(replace(number, axes=("", dataset, "", method)) for number in numbers)]
+    return [*labels, *leading_to(method, numbers, dataset)]
 
 
 def _accuracy(values: pd.Series, draws: str) -> Entry:
