@@ -126,8 +126,14 @@ class System(ABC):
         """Return such faults of an experiment; each begins with the key that is at fault."""
         return ()
 
-    def check_sections(self, config: Config) -> None:  # noqa: B027
+    def check_sections(self, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the sections that the system reads."""
+        for fault in self.faults_of_sections(config):
+            raise ConfigError(f"config: {fault}")
+
+    def faults_of_sections(self, config: Config) -> Iterable[str]:
+        """Return such faults; each begins with its section."""
+        return ()
 
     @abstractmethod
     def expand(self, name: str, config: Config) -> Iterator[Cell]:

@@ -11,7 +11,7 @@ import numpy as np
 from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, DataError, InputError
+from kdrbench.errors import DataError, InputError
 from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
@@ -29,7 +29,7 @@ from kdrbench.suite.systems.ikdr.definition import (
     UNSUPERVISED,
 )
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Sampling, Scaling, Split
-from kdrbench.suite.systems.schemas import refuse, unknown_names
+from kdrbench.suite.systems.schemas import unknown_names
 
 # Suffix of the methods of a reference that is shown beside one's own runs.
 REFERENCE = "_reference"
@@ -123,8 +123,11 @@ def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
     return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
-def check_sections(config: Config) -> None:
-    """Raise ``ConfigError`` for the first kernel, solver or baseline that cannot be built, or whose name is taken."""
+def faults_of_sections(config: Config) -> Iterator[str]:
+    """Yield kernels, solvers and baselines that cannot be built, and names that results would share.
+
+    A baseline's must not be a solver's, nor a kernel's the word for none.
+    """
     builders: dict[str, Callable[[Any], object]] = {
         "kernels": check_definition,
         "solvers": lambda definition: build_solver(method_of(definition)),
@@ -135,12 +138,7 @@ def check_sections(config: Config) -> None:
             try:
                 build(definition)
             except (InputError, DataError) as error:
-                raise ConfigError(f"config: {section}.{name}: {error}") from error
-    refuse(_faults_of_names(config))
-
-
-def _faults_of_names(config: Config) -> Iterator[str]:
-    """Yield names that results would share: a baseline's with a solver's, a kernel's with the word for none."""
+                yield f"{section}.{name}: {error}"
     for section in ("solvers", "baselines"):
         for name in (name for name in config.get(section, {}) if name.endswith(REFERENCE)):
             own = f"{name.removesuffix(REFERENCE) or 'mine'}_own"

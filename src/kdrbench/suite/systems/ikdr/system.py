@@ -35,8 +35,8 @@ from kdrbench.suite.engine.system import (
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.config import (
-    check_sections,
     faults_of,
+    faults_of_sections,
     is_redrawn,
     is_scaling,
     labellings_of,
@@ -164,9 +164,9 @@ class IKDRSystem(System):
         """Return the faults of an experiment."""
         return faults_of(experiment, config)
 
-    def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of kernels, solvers and baselines."""
-        check_sections(config)
+    def faults_of_sections(self, config: Config) -> Iterator[str]:
+        """Return the faults of kernels, solvers and baselines."""
+        return faults_of_sections(config)
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield data sets, kernels and solvers crossed, the baselines after the solvers of their data set."""

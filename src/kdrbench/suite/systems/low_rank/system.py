@@ -14,7 +14,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, warmed_up
-from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, refuse, report, unknown_names
+from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, report, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
@@ -124,9 +124,15 @@ class LowRankSystem(System):
             if most > (pairs := n * (n - 1) // 2):
                 yield f"constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs: at most that"
 
-    def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
-        refuse(_faults_of_methods(config.get(METHODS, {})))
+    def faults_of_sections(self, config: Config) -> Iterator[str]:
+        """Yield methods that are neither one of a divergence nor DefiniteBoost."""
+        for name, method in config.get(METHODS, {}).items():
+            by_divergence, given = "divergence" in method, ", ".join(method)
+            if ("step" in method) == by_divergence or ("solver" in method) != by_divergence:
+                either = "either divergence and solver, or the step of DefiniteBoost"
+                yield f"{METHODS}.{name} must hold {either}; it holds {given}"
+            if "trace" in method and method.get("divergence") != "von_neumann":
+                yield f"{METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that divergence"
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table of an experiment, and its figure where there are several numbers of constraints."""
@@ -173,16 +179,6 @@ class LowRankSystem(System):
         """Return the size of the kernel and its rank at the start."""
         n_samples, n_columns = dataset.features.shape
         return {"n_samples": n_samples, "rank": n_columns}
-
-
-def _faults_of_methods(methods: Config) -> Iterator[str]:
-    for name, method in methods.items():
-        by_divergence, given = "divergence" in method, ", ".join(method)
-        if ("step" in method) == by_divergence or ("solver" in method) != by_divergence:
-            either = "either divergence and solver, or the step of DefiniteBoost"
-            yield f"{METHODS}.{name} must hold {either}; it holds {given}"
-        if "trace" in method and method.get("divergence") != "von_neumann":
-            yield f"{METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that divergence"
 
 
 def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:
