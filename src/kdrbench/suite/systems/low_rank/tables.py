@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -270,7 +271,7 @@ def _panel(rows: pd.DataFrame, styles: dict[str, Style], column: str) -> Panel:
 def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[Series]:
     groups, label = rows.groupby("n_constraints"), low_rank_label(method)
     # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
-    shown = groups[column].quantile([0.25, 0.5, 0.75]).unstack().astype(float).dropna()
+    shown = groups[column].quantile(np.array([0.25, 0.5, 0.75])).unstack().astype(float).dropna()
     if shown.empty:
         return []
     solved, runs = (counts.reindex(shown.index) for counts in (groups.apply(_solved), groups.size()))
