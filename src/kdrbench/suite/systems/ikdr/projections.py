@@ -192,12 +192,11 @@ def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatA
 
     Each axis points to where its heaviest component is positive.
     """
-    centre = train.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(train - centre, full_matrices=False)
-    heaviest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[np.arange(len(axes)), heaviest])[:, None]
-    shares = sizes**2 / (sizes**2).sum()
-    return (train - centre) @ axes[:2].T, (others - centre) @ axes[:2].T, shares[:2]
+    from sklearn.decomposition import PCA
+
+    model = PCA(2, svd_solver="full").fit(train)
+    train, others = ((part - model.mean_) @ model.components_.T for part in (train, others))
+    return train, others, model.explained_variance_ratio_
 
 
 def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
