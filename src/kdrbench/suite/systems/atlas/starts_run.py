@@ -29,7 +29,7 @@ from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.engine.system import OPTIMA
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
-from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, problem_sha256
+from kdrbench.suite.systems.ikdr.definition import CellDefinition, Paradigm, problem_sha256
 from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import Optimality
@@ -202,7 +202,7 @@ def make_atlas_run(batch: Batch, dataset: Dataset, memory_mib: float, number: in
     known = described(batch, dataset, number)
     runs: dict[str, SolverRun | ClusteringRun] = {}
     for name, cell, fold in _cells(batch, dataset, known["problem_run"]):
-        make: Any = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        make: Any = make_solver_run if cell.paradigm == Paradigm.SUPERVISED else make_clustering_run
         runs[name] = make(cell, build_solver(cell.method), memory_mib, known["problem_run"], fold)
     q = next(iter(runs.values())).n_components
     key = ("atlas start", batch.dataset, known["problem_run"], known["draw"], batch.seed)

@@ -26,7 +26,7 @@ from kdrbench.solvers.base import check_oracles
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array
-from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
+from kdrbench.suite.systems.ikdr.definition import CLUSTERS, CellDefinition, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Round, TimedMonitor, paused
 from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality, normalised_mutual_information
@@ -54,7 +54,7 @@ class ClusteringRun(ProjectionRun):
     @property
     def given(self) -> NDArray[Any] | None:
         """The labelling to differ from, if there is one."""
-        return self.known if self.cell.paradigm == ALTERNATIVE else None
+        return self.known if self.cell.paradigm == Paradigm.ALTERNATIVE else None
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Alternate under the referee, then repeat a short alternation without it."""
@@ -184,7 +184,7 @@ def make_clustering_run(
 
 def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
     """Return the labelling to differ from, scores of the shown labels (n x classes, NaN where hidden), or nothing."""
-    if cell.paradigm == SEMI_SUPERVISED:
+    if cell.paradigm == Paradigm.SEMI_SUPERVISED:
         partial = fold.partial_labels[:, None]
         return np.where(partial < 0, np.nan, partial == np.unique(partial[partial >= 0]))
     name = cell.labellings.get("given")

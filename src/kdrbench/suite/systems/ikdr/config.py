@@ -17,17 +17,7 @@ from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver, method_of, unknown_solver
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.systems.ikdr.definition import (
-    ALTERNATIVE,
-    CLUSTERS,
-    EIGENGAP,
-    INTEGERS,
-    LABELS,
-    NO_KERNEL,
-    SEMI_SUPERVISED,
-    SUPERVISED,
-    UNSUPERVISED,
-)
+from kdrbench.suite.systems.ikdr.definition import CLUSTERS, EIGENGAP, INTEGERS, LABELS, NO_KERNEL, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Sampling, Scaling, Split
 from kdrbench.suite.systems.schemas import unknown_names
 
@@ -37,10 +27,10 @@ REFERENCE = "_reference"
 _OF_FOLDS = ("partitions", "stratified", "scaling")
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
-    SUPERVISED: (BaselineTask.CLASSIFICATION,),
-    UNSUPERVISED: (BaselineTask.CLUSTERING,),
-    SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
-    ALTERNATIVE: (),
+    Paradigm.SUPERVISED: (BaselineTask.CLASSIFICATION,),
+    Paradigm.UNSUPERVISED: (BaselineTask.CLUSTERING,),
+    Paradigm.SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
+    Paradigm.ALTERNATIVE: (),
 }
 
 
@@ -104,9 +94,9 @@ def is_scaling(name: str) -> bool:
 def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
     parameters = dict(experiment.get("paradigm_params", {}))
-    if experiment["paradigm"] == SUPERVISED:
+    if experiment["paradigm"] == Paradigm.SUPERVISED:
         return parameters
-    if experiment["paradigm"] == ALTERNATIVE:
+    if experiment["paradigm"] == Paradigm.ALTERNATIVE:
         asked = experiment["labellings"][entry.name]
         sought = _labellings_of(entry).get(asked.get("sought", ""), {})
         return {"n_clusters": asked.get("n_clusters", len(sought)), **parameters}
@@ -167,7 +157,7 @@ def faults_of(experiment: Config, config: Config) -> Iterator[str]:
     yield from _faults_of_starts(experiment, config)
     yield from _faults_of_split(experiment)
     for entry in (registry[dataset] for dataset in experiment["datasets"]):
-        if experiment["paradigm"] == ALTERNATIVE and entry.lacks != "features":
+        if experiment["paradigm"] == Paradigm.ALTERNATIVE and entry.lacks != "features":
             yield from _faults_of_labellings(experiment, entry)
         elif entry.lacks:
             yield f"datasets: data set {entry.name!r} has no {entry.lacks}; experiments need them"
@@ -179,7 +169,7 @@ def faults_of(experiment: Config, config: Config) -> Iterator[str]:
 def _faults_of_kernels(experiment: Config, config: Config) -> Iterator[str]:
     kernels, scheduler = config["kernels"], experiment.get("evaluation", {}).get("scheduler")
     for name in experiment["kernels"]:
-        if kernels[name].get("weights") == "alignment" and experiment["paradigm"] != SUPERVISED:
+        if kernels[name].get("weights") == "alignment" and experiment["paradigm"] != Paradigm.SUPERVISED:
             yield (
                 f"kernels: the weights of {name!r} are aligned with labels, which an {experiment['paradigm']} "
                 "experiment has not; name a kernel with given weights"
@@ -202,7 +192,7 @@ def _faults_of_starts(experiment: Config, config: Config) -> Iterator[str]:
     for name in experiment["solvers"]:
         definition, paradigm = config["solvers"][name], experiment["paradigm"]
         many, start = f"solvers: {name!r} has {definition.get('starts')} starts", definition.get("start")
-        if "starts" in definition and paradigm != SUPERVISED:
+        if "starts" in definition and paradigm != Paradigm.SUPERVISED:
             yield f"{many}, which is for supervised experiments; this one is {paradigm}: leave starts out"
         elif "starts" in definition and (start or experiment["start"]) != "random":
             yield f"{many} that are all the same; write start: random in solvers.{name}, or leave starts out"
@@ -235,6 +225,7 @@ def _faults_of_labellings(experiment: Config, entry: DatasetEntry) -> Iterator[s
 def _faults_of_components(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
     components, dataset, n_features = experiment["components"].get(entry.name), entry.name, entry.n_features
     place = f"components.{dataset} is {components!r}"
+    is_judged = experiment["paradigm"] != Paradigm.ALTERNATIVE and "published" not in experiment
     if components is None:
         yield f"components names no number of components for data set {dataset!r}"
     elif components == EIGENGAP:
@@ -242,7 +233,7 @@ def _faults_of_components(experiment: Config, entry: DatasetEntry) -> Iterator[s
             yield f"{place}, a rule for solvers, which {name!r} of baselines has not; name a number, or no baselines"
     elif components > n_features:
         yield f"{place}; data set {dataset!r} has {n_features} features, so it must be between 1 and {n_features}"
-    elif experiment["paradigm"] != ALTERNATIVE and "published" not in experiment and components == n_features > 1:
+    elif is_judged and components == n_features > 1:
         yield (
             f"{place}, as many as data set {dataset!r} has features: then W only rotates the samples, no kernel sees "
             f"that, and all solvers tie; give at most {components - 1}"
@@ -250,7 +241,7 @@ def _faults_of_components(experiment: Config, entry: DatasetEntry) -> Iterator[s
 
 
 def _faults_of_parameters(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
-    if experiment["paradigm"] == SUPERVISED:
+    if experiment["paradigm"] == Paradigm.SUPERVISED:
         if (named := experiment.get("paradigm_params", {})) not in ({}, {LABELS: INTEGERS}):
             yield (
                 f"paradigm_params is {named}; supervised experiments have no parameters but {LABELS}: {INTEGERS}, an "
@@ -259,7 +250,7 @@ def _faults_of_parameters(experiment: Config, entry: DatasetEntry) -> Iterator[s
         return
     try:
         # Two labels are a labelling; a task is only checked for whether it can be built.
-        given = None if experiment["paradigm"] == UNSUPERVISED else np.arange(2)
+        given = None if experiment["paradigm"] == Paradigm.UNSUPERVISED else np.arange(2)
         build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), given)
     except InputError as error:
         yield f"paradigm_params: {error}"
@@ -267,15 +258,15 @@ def _faults_of_parameters(experiment: Config, entry: DatasetEntry) -> Iterator[s
 
 def _faults_of_split(experiment: Config) -> Iterator[str]:
     split, folds, paradigm = split_of(experiment), experiment.get("folds"), experiment["paradigm"]
-    if (paradigm == SEMI_SUPERVISED) != ("shown" in experiment):
+    if (paradigm == Paradigm.SEMI_SUPERVISED) != ("shown" in experiment):
         need = "needs a number of labels shown of each class, or a share below 1"
         yield f"shown: a semi-supervised experiment {need}; others have none, and this one is {paradigm}"
-    if split is Split.FOLDS and paradigm != SUPERVISED:
+    if split is Split.FOLDS and paradigm != Paradigm.SUPERVISED:
         yield (
             f"split is 'folds'; clusters of training rows say nothing of test rows, so {paradigm} experiments need "
             "split: none (all rows, once) or subsets"
         )
-    if split is Split.NONE and folds not in (None, 1) and paradigm != SEMI_SUPERVISED:
+    if split is Split.NONE and folds not in (None, 1) and paradigm != Paradigm.SEMI_SUPERVISED:
         yield f"folds is {folds}; with split: none all rows are used once, so leave it out"
     if split is not Split.NONE and folds is None:
         yield f"folds is missing; split: {split} needs it"

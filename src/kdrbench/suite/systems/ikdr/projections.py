@@ -37,7 +37,7 @@ from kdrbench.suite.reports.figures.chart import (
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.records import ALTERNATIVE, Split, read_findings, split_of
+from kdrbench.suite.reports.records import Paradigm, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of
 from kdrbench.suite.systems.ikdr.folds import Fold
@@ -172,7 +172,7 @@ def scatter(source: Source) -> Chart | None:
                 samples = load_prepared(data / f"{dataset}.npz")
                 fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
                 classes, kind = _classes(fold), "class"
-                if experiment["paradigm"] == ALTERNATIVE:
+                if experiment["paradigm"] == Paradigm.ALTERNATIVE:
                     classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
                 panels.append(_scatter_panel(title, fold, projection, classes, kind))
@@ -181,7 +181,7 @@ def scatter(source: Source) -> Chart | None:
     caption = _SCATTER_CAPTION.format(
         solver=method_label(solver),
         parts=_PARTS if split_of(experiment) is Split.FOLDS else "",
-        colours=_CLUSTERS if experiment["paradigm"] == ALTERNATIVE else _CLASSES,
+        colours=_CLUSTERS if experiment["paradigm"] == Paradigm.ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
     return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)

@@ -45,14 +45,7 @@ from kdrbench.suite.systems.ikdr.config import (
     sampling_of,
     split_of,
 )
-from kdrbench.suite.systems.ikdr.definition import (
-    ALTERNATIVE,
-    NO_KERNEL,
-    SUPERVISED,
-    CellDefinition,
-    Kind,
-    estimated_seconds,
-)
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, CellDefinition, Kind, Paradigm, estimated_seconds
 from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
@@ -190,7 +183,7 @@ class IKDRSystem(System):
             import_module(module)
         if cell.kind is Kind.BASELINE:
             return lambda number: make_baseline_run(cell, method, number, cell.fold(dataset, number))
-        make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        make = make_solver_run if cell.paradigm == Paradigm.SUPERVISED else make_clustering_run
         return lambda number: make(cell, method, memory_mib, number, cell.fold(dataset, number))
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
@@ -199,7 +192,7 @@ class IKDRSystem(System):
         fold = cell.fold(dataset, number)
         return {
             **fold.columns,
-            "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,
+            "quality_metric": classification_metric(fold) if cell.paradigm == Paradigm.SUPERVISED else Metric.NMI,
             "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
         }
 
@@ -222,9 +215,9 @@ class IKDRSystem(System):
         experiment, registry = config["experiments"][name], load_registry()
         has_picture = any(one in registry and is_picture(registry[one]) for one in experiment["datasets"])
         shown = {
-            "cost_against_calls": experiment["paradigm"] == SUPERVISED,
+            "cost_against_calls": experiment["paradigm"] == Paradigm.SUPERVISED,
             "loadings": runs_of(experiment) > 1,
-            "segmentation": has_picture and experiment["paradigm"] == ALTERNATIVE,
+            "segmentation": has_picture and experiment["paradigm"] == Paradigm.ALTERNATIVE,
         }
         figures = [kind(f"{name}_{kind.keywords['kind']}", (name,)) for kind in _FIGURES]
         figures = [] if is_redrawn(experiment) else [figure for figure in figures if shown.get(figure.kind, True)]
@@ -283,7 +276,7 @@ def solver_part(
         "evaluation": dict(experiment.get("evaluation", {})),
         "starts": definition.get("starts", 1),
     }
-    if definition.get("rounds") == "converged" and experiment["paradigm"] != SUPERVISED:
+    if definition.get("rounds") == "converged" and experiment["paradigm"] != Paradigm.SUPERVISED:
         # The alternation goes on until it is stationary to the solver's own tolerance.
         tolerance = getattr(build_solver(method), "tolerance", None)
         part["parameters"] = {**parameters, "rule": "joint", "tolerance": tolerance, "max_rounds": None}
@@ -313,7 +306,7 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
     kernels = [f"kernel/{family}" for family in families if family in FAMILIES]
     evaluators = [f"evaluation/{name}" for name in _evaluators(definition["evaluation"], families, n_samples)]
     paradigm = [f"paradigm/{definition['paradigm']}", f"start/{definition['start']}"]
-    if definition["paradigm"] != SUPERVISED:
+    if definition["paradigm"] != Paradigm.SUPERVISED:
         paradigm.append(f"rounds/{definition['parameters'].get('rule', 'published')}")
     return *shared, *solver, *kernels, *evaluators, *paradigm
 

@@ -23,12 +23,12 @@ from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import (
-    ALTERNATIVE,
     EIGENGAP,
     NO_KERNEL,
     REFERENCE,
     Config,
     Metric,
+    Paradigm,
     Settings,
     Split,
     controls_of,
@@ -191,7 +191,7 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
 
 def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
     by_rule = EIGENGAP in experiment.get("components", {}).values()
-    differs = experiment.get("paradigm") == ALTERNATIVE
+    differs = experiment.get("paradigm") == Paradigm.ALTERNATIVE
     compared = with_gaps and len(experiment["solvers"]) > 1
     costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and compared else (one,))]
     return [*([COMPONENTS] if by_rule else []), *costs, *([NMI_GIVEN] if differs else [])]
