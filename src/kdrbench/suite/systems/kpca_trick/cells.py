@@ -151,7 +151,7 @@ def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
     shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
     printed = FIGURE_DATA[figure]
     groups = {
-        "The paper's own data, drawn anew": [name for name in printed if name in shown],
+        "The paper's own data, in draws of ours": [name for name in printed if name in shown],
         "Of the paper's data not shown": [name for name in printed if name not in shown],
         "Not in the paper": [name for name in shown if name not in printed],
     }
