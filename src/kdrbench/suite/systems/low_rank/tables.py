@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -271,7 +270,8 @@ def _panel(rows: pd.DataFrame, styles: dict[str, Style], column: str) -> Panel:
 def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[Series]:
     groups, label = rows.groupby("n_constraints"), low_rank_label(method)
     # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
-    shown = groups[column].quantile(np.array([0.25, 0.5, 0.75])).unstack().astype(float).dropna()
+    quartiles = {share: groups[column].apply(pd.Series.quantile, q=share) for share in (0.25, 0.5, 0.75)}
+    shown = pd.DataFrame(quartiles).astype(float).dropna()
     if shown.empty:
         return []
     solved, runs = (counts.reindex(shown.index) for counts in (groups.apply(_solved), groups.size()))
