@@ -111,7 +111,7 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
         series.append(
             Series(
                 f"{kernel_label(kernel)} kernel",
-                _places(angles.shape[1]),
+                [str(place + 1) for place in range(angles.shape[1])],
                 np.median(angles, axis=0).tolist(),
                 symbol=Symbol.DOT,
                 colour=colours[kernel],
@@ -120,15 +120,11 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
             )
         )
     n_features = next(iter(by_kernel.values()))[0].shape[0]
-    n_components = max(len(one.x) for one in series)
-    chance = angles_of_chance(n_features, n_components).tolist()
-    series.append(Series("random spaces", _places(n_components), chance, colour=BLACK, line=Line.DASHED))
+    places = [str(place + 1) for place in range(max(len(one.x) for one in series))]
+    chance = angles_of_chance(n_features, len(places)).tolist()
+    series.append(Series("random spaces", places, chance, colour=BLACK, line=Line.DASHED))
     title = f"{dataset_label(dataset)}, angles between folds"
     return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
-
-
-def _places(count: int) -> list[str]:
-    return [str(place + 1) for place in range(count)]
 
 
 def angles_between(projections: list[FloatArray]) -> FloatArray:
