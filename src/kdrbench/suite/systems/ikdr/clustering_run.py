@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
@@ -86,15 +85,9 @@ class ClusteringRun(ProjectionRun):
         return Ended(learned.projection, learned.status, learned.message, self._row(learned).columns["uses_degrees"])
 
     def _row(self, learned: Learned) -> RunResult:
-        clustering = learned.clustering
-        if clustering is None:
-            raise InputError(f"the task of paradigm {self.cell.paradigm!r} returned no clustering")
-        columns = {
-            "iterations": learned.iterations,
-            "evaluation": learned.result.evaluation,
-            "rounds": len(clustering.rounds),
-            "uses_degrees": clustering.uses_degrees,
-        }
+        columns: dict[str, Any] = {"iterations": learned.iterations, "evaluation": learned.result.evaluation}
+        if (clustering := learned.clustering) is not None:
+            columns |= {"rounds": len(clustering.rounds), "uses_degrees": clustering.uses_degrees}
         return RunResult(learned.status, learned.message, columns=columns)
 
     def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
@@ -158,9 +151,7 @@ class ClusteringRun(ProjectionRun):
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features
         task = build_task(cell.paradigm, cell.parameters, features, self.known, evaluation=self.evaluation)
-        if not isinstance(task, ClusteringTask):
-            raise InputError(f"paradigm {cell.paradigm!r} is no clustering; this run clusters")
-        return task
+        return cast("ClusteringTask", task)
 
 
 def make_clustering_run(

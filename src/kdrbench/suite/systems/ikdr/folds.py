@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, Standardiser
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import InputError, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 
@@ -39,14 +39,8 @@ class Fold:
     shown: NDArray[np.bool_] | None = None
 
     def labelling(self, name: str) -> NDArray[np.int64]:
-        """Return the training samples' codes in a labelling, ``classes`` being one.
-
-        Raises ``InputError`` naming those there are.
-        """
-        known = {CLASSES: self.train_labels, **self.labellings}
-        if name not in known:
-            raise InputError(unknown_name("labelling", name, sorted(known)))
-        return known[name]
+        """Return the training samples' codes in a labelling, ``classes`` being one."""
+        return self.train_labels if name == CLASSES else self.labellings[name]
 
     @property
     def partial_labels(self) -> NDArray[np.int64]:
