@@ -138,12 +138,12 @@ def make_fold(
     The partition depends on the data set's name, the seed and its own number alone. It is ``stratified``, or shuffled
     without regard to classes; a test fold may lack a class.
 
-    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), when no
-    class has as many members as there are folds, or when shuffling leaves a training part without a class.
+    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), or when
+    shuffling leaves a training part without a class.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    _check_counts(dataset, n_folds)
+    _check_counts(dataset)
     partition, place = divmod(number, n_folds)
     # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
     axes = ("split", dataset.name, seed, *([partition] if partition else []))
@@ -161,7 +161,7 @@ def make_fold(
     return replace(_parted(dataset, train, test, scaling), partition=partition)
 
 
-def _check_counts(dataset: Dataset, n_folds: int) -> None:
+def _check_counts(dataset: Dataset) -> None:
     counts = np.bincount(dataset.labels, minlength=len(dataset.class_names))
     if counts.min() < 2:
         lonely = dataset.class_names[int(counts.argmin())]
@@ -169,8 +169,6 @@ def _check_counts(dataset: Dataset, n_folds: int) -> None:
             f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross validation "
             "needs at least 2, so that each training fold holds each class; leave the class out"
         )
-    if counts.max() < n_folds:
-        raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
 
 
 def whole(dataset: Dataset) -> Fold:
