@@ -189,10 +189,7 @@ class ProjectionMonitor(TimedMonitor):
 
     def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
-        # A subclass of an array may show one thing and hold another: what is checked is what is evaluated and kept.
-        projection = np.asarray(projection)
-        if projection.dtype != float:
-            raise InputError(f"the iterate holds {projection.dtype}; it must be an array of {np.dtype(float)}")
+        projection = np.asarray(projection, dtype=float)
         check_projection("iterate", projection, self._objective.n_features, self._n_components)
         cost = -self._objective.value(projection)
         stationarity = relative_stationarity(projection, self._objective.gradient(projection))
