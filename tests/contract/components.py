@@ -57,11 +57,11 @@ _SELECTION = "kdrbench.metric_learning.selection"
 _SINGLE = {
     "evaluation/dask": "kdrbench.samples.dask_engine",
     "boosting/definite_boost": "kdrbench.lowrank.definite_boost",
-    "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
+    "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.run",
     "splits/league": f"{_SYSTEMS}.league.fold_run",
     "splits/low_rank": "kdrbench.lowrank.sampling",
     "referee/ikdr": f"{_SYSTEMS}.ikdr.scores",
-    "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
+    "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.run",
     "referee/low_rank": f"{_SYSTEMS}.low_rank.run",
     "judge/league": "kdrbench.suite.systems.league.judges",
     "atlas/starts": f"{_SYSTEMS}.atlas.starts_run",

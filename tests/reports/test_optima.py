@@ -37,7 +37,6 @@ def test_the_lower_of_two_stored_costs_counts(tmp_path):
 
 
 CHART = {"optima_0": np.array([W, W[::-1]]), "optima_numbers_0": np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])}
-HALF = {name: array for name, array in CHART.items() if name == "optima_0"}
 
 
 def rows_of_atlas(folder, arrays):
@@ -54,48 +53,6 @@ def test_the_best_of_a_chart_is_its_first(tmp_path):
     assert best_solutions(rows_of_atlas(tmp_path, {}), tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
-        (HALF, "no optima_numbers"),
-        ({"optima_numbers_0": CHART["optima_numbers_0"]}, "no optima"),
-        (CHART | {"optima_0": W}, r"optima of shape \(13, 4\)"),
-        (CHART | {"optima_0": CHART["optima_0"] * np.nan}, "or not finite"),
-        (CHART | {"optima_0": CHART["optima_0"][:0]}, "optima of shape"),
-        (CHART | {"optima_numbers_0": np.array([-2.0, 0.9])}, r"optima_numbers of shape \(2,\)"),
-        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"][:1]}, "for 2 optima"),
-        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"][:, :2]}, r"shape \(2, 2\)"),
-        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"] * np.inf}, "not finite"),
-        (CHART | {"optima_numbers_0": CHART["optima_numbers_0"].astype(str)}, "type <U"),
-    ],
-)
-def test_what_is_no_chart_is_named(tmp_path, arrays, said):
-    rows = rows_of_atlas(tmp_path, arrays)
-    with pytest.raises(DamagedError, match=f"run 0 of atlas/wine/one/gaussian has left .*{said}"):
-        best_solutions(rows, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({f"{PROBLEM}/cost": np.array(-1.0)}, "a cost or a projection is missing"),
-        ({f"{PROBLEM}/cost": np.array(-1.0), "x/projection": W}, "a cost or a projection is missing"),
-        ({"x/cost": np.array(-1.0), "x/projection": W}, "is no SHA-256"),
-        ({f"{PROBLEM}/cost": np.array(np.nan), f"{PROBLEM}/projection": W}, "is no finite number"),
-        ({f"{PROBLEM}/cost": np.array([-1.0]), f"{PROBLEM}/projection": W}, "is no finite number"),
-        ({f"{PROBLEM}/cost": np.array(-1.0), f"{PROBLEM}/projection": 2 * W}, "is not orthonormal"),
-        ({f"{PROBLEM}/cost": np.array(-1.0), f"{PROBLEM}/projection": W[0]}, "has shape"),
-        ({f"{PROBLEM}/cost": np.array(-1.0), f"{PROBLEM}/projection": W.astype(int)}, "type int64"),
-        ({f"{PROBLEM}/cost": np.array(-1.0), f"{PROBLEM}/projection": W * np.nan}, "NaN"),
-    ],
-)
-def test_what_is_no_solution_is_refused(arrays, message, tmp_path):
-    np.savez(tmp_path / "bad.npz", **arrays)
-    with pytest.raises(DamagedError, match=message) as raised:
-        read_solutions(tmp_path / "bad.npz")
-    assert "delete it and start the workflow again" in str(raised.value)
-
-
 def test_a_file_that_is_cut_or_pickled_is_refused(tmp_path):
     path = tmp_path / "one.npz"
     write_solutions(path, {PROBLEM: Solution(-2.0, W)})
@@ -104,6 +61,9 @@ def test_a_file_that_is_cut_or_pickled_is_refused(tmp_path):
         read_solutions(path)
     np.savez(path, **{f"{PROBLEM}/cost": np.array([{}], dtype=object)})
     with pytest.raises(DamagedError, match="no array of NumPy's"):
+        read_solutions(path)
+    np.savez(path, **{f"{PROBLEM}/cost": np.array(-1.0)})
+    with pytest.raises(DamagedError, match=r"is no file of solutions .*delete it and start the workflow again"):
         read_solutions(path)
 
 

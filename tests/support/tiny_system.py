@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import ConfigError
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
@@ -40,9 +39,8 @@ class TinySystem(System):
     record = TinyRecord
     schema: ClassVar = {"required": ["answers"], "properties": {"answers": {"type": "object"}}}
 
-    def check(self, name, config):
-        if not config["experiments"][name]["answers"]:
-            raise ConfigError(f"config: experiments.{name}.answers holds no method")
+    def faults(self, experiment, config):
+        return () if experiment["answers"] else ["answers holds no method"]
 
     def expand(self, name, config):
         experiment = config["experiments"][name]

@@ -14,10 +14,10 @@ from support.one_batch import batch_of
 from support.system_cases import grid_of
 
 KERNELS = ("gaussian", "polynomial", "multiquadric")
-# In a process of its own that has imported no more than a job does: modules that are loaded after its preparation.
-COMMON = """
+# In a process that has imported no more than a job does: modules that each run loads after its preparation.
+RUN = """
 import json, os, sys
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
@@ -27,65 +27,40 @@ from kdrbench.suite.engine.system import RunContext
 from kdrbench.datasets.prepared import load_prepared
 from kdrbench.suite.systems import build_system
 
-data, limits, found = load_prepared(Path(sys.argv[1])), Limits(60.0, 1024), {}
-"""
-# Folds are drawn by another process, which keeps the data, so that scikit-learn is not imported for them.
-SOLVE = """
-from kdrbench.solvers import build_solver, solve
-from kdrbench.solvers.monitor import IterationMonitor
-from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.folds import Fold
-from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
-
-features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
-fold = Fold(features, data.labels, features[:0], data.labels[:0], 0)
-system = build_system("ikdr")
-for line in sys.stdin:
+data, limits, found = load_prepared(Path(sys.argv[1])), Limits(0.5, 1024), {}
+for number, line in enumerate(sys.stdin):
     batch, ends = Batch.from_json(line), os.pipe()
+    system, folder = build_system(batch.system), Path(sys.argv[1]).with_name(str(number))
     if not (child := os.fork()):
-        system.prepare(batch, data, RunContext(limits))
-        cell = CellDefinition.of(batch)
-        run = make_solver_run(cell, build_solver(cell.method), 1024.0, 0, fold)
-        start, known = partial(run.starts(), run.problem), set(sys.modules)
-        solve(run.solver, run.problem, start, IterationMonitor(20))
-        os.write(ends[1], json.dumps(sorted(set(sys.modules) - known)).encode())
+        for module in system.imports:
+            import_module(module)
+        run, known = system.prepare(batch, data, RunContext(limits))(0), set(sys.modules)
+        folder.mkdir()
+        assert len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder))))) == len(batch.rows)
+        late = sorted(name for name in set(sys.modules) - known if not name.startswith("encodings."))
+        os.write(ends[1], json.dumps(late[:3]).encode())
         os._exit(0)
     os.close(ends[1])
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, line
     with open(ends[0]) as stream:
-        found[f"{batch.definition['method']['method']} {batch.definition['kernel']['family']}"] = json.load(stream)
-print(json.dumps(found))
-"""
-RUN = """
-from importlib import import_module
-
-for line in sys.stdin:
-    batch = Batch.from_json(line)
-    system, folder = build_system(batch.system), Path(sys.argv[1]).with_name("run")
-    for module in system.imports:
-        import_module(module)
-    run, known = system.prepare(batch, data, RunContext(limits))(0), set(sys.modules)
-    folder.mkdir()
-    assert len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder))))) == len(batch.rows)
-    late = (name for name in set(sys.modules) - known if not name.startswith("encodings."))
-    found[batch.system] = sorted(late)
+        found[line[:300]] = json.load(stream)
 print(json.dumps(found))
 """
 
 
-def late_imports(code, dataset, batches, folder):
+def late_imports(dataset, batches, folder):
     save_prepared(load_dataset(dataset), folder / "data.npz")
-    lines, words = "".join(f"{batch.to_json()}\n" for batch in batches), [sys.executable, "-c", COMMON + code]
+    lines, words = "".join(f"{batch.to_json()}\n" for batch in batches), [sys.executable, "-c", RUN]
     done = subprocess.run([*words, folder / "data.npz"], input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return {place: modules[:3] for place, modules in json.loads(done.stdout).items() if modules}
+    return {place: modules for place, modules in json.loads(done.stdout).items() if modules}
 
 
 @pytest.mark.whole
 def test_a_first_solve_imports_nothing(tmp_path):
     batches = [batch_of(method, kernel=kernel) for method in sorted(SOLVERS) for kernel in KERNELS]
     chosen = [batch for batch in batches if batch.definition["method"]["method"] != "ism_2018"]
-    assert not late_imports(SOLVE, "wine", chosen, tmp_path)
+    assert not late_imports("wine", chosen, tmp_path)
 
 
 def learners():
@@ -105,4 +80,4 @@ def permutations():
 @pytest.mark.parametrize("made", [learners, divergences, permutations])
 def test_no_run_imports_on_its_clock(made, tmp_path):
     batch = made()
-    assert not late_imports(RUN, batch.dataset, [batch], tmp_path)
+    assert not late_imports(batch.dataset, [batch], tmp_path)

@@ -125,7 +125,7 @@ def test_rounding_changes_less_than_is_allowed_and_little_more_is_found(played):
 
 def test_draws_of_a_fold_are_those_of_the_engine():
     """The only place in which the evaluator and the engine meet: both must draw the same rows."""
-    from kdrbench.suite.systems.league.fold_run import make_fold_run
+    from kdrbench.suite.systems.league.fold_run import fold_of_run
 
     for most_rows in (0, 120):
         config = league_config()
@@ -133,7 +133,7 @@ def test_draws_of_a_fold_are_those_of_the_engine():
         batch = load_grid(config).batches()[0]
         data = load_dataset("wine")
         for run in batch.runs:
-            own, made = league.fold_of(batch.definition, data, run, batch.seed), make_fold_run(batch, data, run).fold
+            own, made = league.fold_of(batch.definition, data, run, batch.seed), fold_of_run(batch, data, run)
             assert np.allclose(own.train, made.train, rtol=1e-12, atol=1e-12)
             assert np.allclose(own.test, made.test, rtol=1e-12, atol=1e-12)
             assert (own.train_codes == made.train_codes).all()

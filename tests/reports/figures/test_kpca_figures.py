@@ -29,32 +29,28 @@ def row(dataset, method, number=0, **columns):
     return {"dataset": dataset, "method": method, "run": number, "condition": None, "disagreement": None} | columns
 
 
+def rows_and_arrays(dataset, varied, values, made):
+    rows, arrays = made
+    return [
+        row(dataset, **{"varied": varied, "value": value} | one) for value, one in zip(values, rows, strict=True)
+    ], arrays
+
+
 def made_sets():
     """Rows and arrays of Figure 2."""
     rows, arrays = [], {}
     for name in ("disc-and-ring", "cone"):
-        made = load_dataset(name)
-        features, labels = made.features, made.labels
-        arrays[name] = {"features": features[200:], "labels": labels[200:]}
+        arrays[name] = {}
         for learner in ("nca", "lmnn", "dne"):
-            for degree, (coordinates, accuracy) in enumerate(leading_of(features, labels, 200, learner), 1):
-                shares = {"varied": "degree", "value": degree, "accuracy": accuracy, "n_train": 200, "n_test": 200}
-                rows.append(row(name, learner, **shares))
-                arrays[name][f"coordinates_{learner}_{degree}"] = coordinates
+            found = rows_and_arrays(name, "degree", (1, 2), leading_of(200, learner, load_dataset(name)))
+            rows += found[0]
+            arrays[name] |= found[1]
     return pd.DataFrame(rows), arrays
 
 
 def planes():
     """Rows and arrays of Figure 3."""
-    split, tricks, (primal, dual) = planes_of(iris(), 100, 0)
-    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
-    ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
-    shares = tricks.accuracies(split.train_codes, split.test_codes)
-    rows = [row("iris", "kpca", accuracy=shares[0], **sizes)]
-    rows.append(row("iris", tricks.method, accuracy=shares[1], **(ours | sizes)))
-    arrays = {"labels": split.test_codes, "predictions_kpca": primal, "predictions_kernel": dual}
-    for name, (train, test) in (("kpca", tricks.kpca), ("kernel", tricks.kernel)):
-        arrays |= {f"train_{name}": train, f"test_{name}": test}
+    rows, arrays = rows_and_arrays("iris", "sigma", (1.0, 1.0), planes_of(100, iris(), 0, 0))
     return pd.DataFrame(rows), {"iris": arrays}
 
 

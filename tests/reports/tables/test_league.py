@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
-from kdrbench.suite.systems.league.scores import critical_difference
-from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.table_rows import League, critical_difference
 from kdrbench.suite.systems.league.tables import standings
 from support.configs import whole_config
 from support.league_rows import made_up
@@ -75,15 +73,6 @@ def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
     by_name = {row[0]: row for row in texts(standings("league", League(made_up(), tmp_path), ""))}
     # Angles of 10, 30 and 20 degrees.
     assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
-
-
-@pytest.mark.parametrize("spoiled", [lambda line: line * np.nan, np.ravel, lambda line: line.astype(str)])
-def test_a_projection_that_is_none_is_named(tmp_path, monkeypatch, spoiled):
-    monkeypatch.setattr(
-        league_rows, "read_arrays", lambda *asked: ((place, spoiled(line)) for place, line in arrays_of_lda(*asked))
-    )
-    with pytest.raises(DamagedError, match=r"run 0 of league/.*/lda has left a projection of shape"):
-        standings("league", League(made_up().assign(experiment="league"), tmp_path), "")
 
 
 def test_angles_between_folds_are_those_of_scipy():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import mutual_info_score
 
 from kdrbench.baselines import build_baseline
 from kdrbench.datasets import Dataset, load_dataset
@@ -81,17 +80,6 @@ def test_ism_plus_table_6_on_wine_comes_out_of_a_batch(good):
     assert len(trace) == record.iterations + 3
 
 
-def test_settings_of_the_alternation_come_from_the_experiment(good, files):
-    centred, _ = good
-    settings = {"centred": False, "tolerance": 1e-4, "n_clusters": 2}
-    batch = batch_of("ism", paradigm_params=settings)
-    assert batch.definition["parameters"] == settings
-    (record,) = run(batch, files)
-    assert record.message == "eigenvalues settled to 0.0001"
-    assert record.cost != pytest.approx(centred.cost, rel=0.01)
-    assert record.quality < 0.8
-
-
 @pytest.mark.parametrize(
     ("solver", "seconds", "status", "message"),
     [
@@ -142,20 +130,6 @@ def test_without_degrees_the_cost_is_that_of_the_alternation(files):
     assert record.cost == pytest.approx(-learned.objective, rel=1e-10)
 
 
-def test_nmi_is_by_the_geometric_mean():
-    first, second = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 1])
-
-    def entropy(labels):
-        shares = np.bincount(labels) / labels.size
-        return -(shares[shares > 0] * np.log(shares[shares > 0])).sum()
-
-    expected = mutual_info_score(first, second) / np.sqrt(entropy(first) * entropy(second))
-    assert normalised_mutual_information(first, second) == pytest.approx(expected, rel=1e-12)
-    assert expected != pytest.approx(
-        2 * mutual_info_score(first, second) / (entropy(first) + entropy(second)), rel=1e-3
-    )
-
-
 @pytest.mark.parametrize(("method", "nmi"), [("pca_spectral_clustering", 0.835), ("spectral_clustering", None)])
 def test_clustering_baselines_leave_a_row_with_their_nmi(files, method, nmi):
     (record,) = run(baseline_batch(method), files, Limits(60.0, 1024), REPEAT_FOR_S)
@@ -181,14 +155,6 @@ def test_a_bad_clustering_baseline_leaves_its_row(files, baseline, status, messa
     (record,) = run(baseline_batch(f"support.misbehaving:{baseline}"), files, Limits(0.5, 256))
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
     assert (record.quality_metric, record.quality, record.cost) == ("nmi", None, None)
-
-
-def test_subsets_are_repeated_draws_of_rows(files):
-    batch = batch_of("ism", split="subsets", folds=3, rows={"wine": 142})
-    records = run(batch, files)
-    assert [(record.run, record.n_train, record.n_test) for record in records] == [(n, 142, 0) for n in range(3)]
-    assert len({record.cost for record in records}) == 3
-    assert batch.definition["n_rows"] == 142
 
 
 @pytest.mark.parametrize(

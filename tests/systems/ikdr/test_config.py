@@ -16,35 +16,25 @@ FAULTS = [
     (f"{TABLE}.components.wines", 4, f"{TABLE}.components: unknown data set 'wines'"),
     (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
     (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
-    (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of completed, identity, random, surrogate"),
     (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'. Did you mean 'gaussian'"),
     (f"{TABLE}.solvers", ["imm"], f"{TABLE}.solvers: unknown solver 'imm'. Did you mean 'ism'\\? Allowed: gm, .*, sm,"),
-    (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
     (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
-    (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
     (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
-    ("kernels.gaussian.sigma", -1, "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1"),
     ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
     ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
-    ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
     (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'. Did you mean 'svm'"),
     (f"{TABLE}.baselines", ["svm", "spectral_clustering"], "is supervised, where these fit: kernel_pca_svm, lda, "),
     ("baselines", KeyError, f"{TABLE}.baselines: unknown baseline 'svm'; allowed: "),
     ("baselines.svm.method", "svn", "config: baselines.svm: unknown baseline method 'svn'. Did you mean 'svm'"),
-    ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
-    ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
     ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
     ("solvers.mine_reference", {"method": "ism"}, "config: solvers.mine_reference: names that end in _reference are t"),
     ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
     ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
-    ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
-    ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
     (f"{TABLE}.evaluation", {"scheduler": "host:8786"}, f"{TABLE}.evaluation.scheduler: scheduler must be the address"),
     (f"{TABLE}.paradigm_params", {"target_kernel": "linear"}, "supervised experiments have no parameters but labels:"),
-    (f"{TABLE}.folds", KeyError, f"the key 'folds' is missing in {TABLE}; split: folds needs it"),
+    (f"{TABLE}.folds", KeyError, f"{TABLE}.folds is missing; split: folds needs it"),
     (f"{TABLE}.components.wine", "eigengap", r"wine is 'eigengap', a rule .* which 'svm' .* has not; name a number"),
-    ("solvers.ism.starts", 3, "'ism' has 3 starts that are all the same, since its start is 'surrogate'; write start"),
-    (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'. Did you mean 'folds'"),
+    ("solvers.ism.starts", 3, "'ism' has 3 starts that are all the same; write start: random"),
 ]
 
 
@@ -92,10 +82,9 @@ def labelled(**names):
 
 
 FAULTS_WITHOUT_FOLDS = [
-    ({"split": "all"}, "experiments.e.split is 'all'; it must be one of folds, none, subsets"),
     ({"split": "folds", "folds": 5}, "e.split is 'folds'; clusters of training rows say nothing of test rows"),
     ({"folds": 2}, "e.folds is 2; with split: none all rows are used once, so leave it out"),
-    ({"split": "subsets", "rows": {"wine": 9}}, "the key 'folds' is missing in experiments.e; split: subsets needs"),
+    ({"split": "subsets", "rows": {"wine": 9}}, "experiments.e.folds is missing; split: subsets needs it"),
     ({"rows": {"wine": 9}}, "e.rows is set with split: none; only split: subsets draws rows"),
     ({"partitions": 2}, "e.partitions is set with split: none; only split: folds makes partitions"),
     (SUBSETS | {"stratified": True}, "e.stratified is set with split: subsets; only split: folds makes partitions"),
@@ -104,11 +93,9 @@ FAULTS_WITHOUT_FOLDS = [
     (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'. Did you mean 'wine'"),
     (SUBSETS | {"rows": {"wine": 179}}, "e.rows.wine is 179; data set 'wine' has 178 samples, so it must be between"),
     (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
-    ({"paradigm": "semi"}, "e.paradigm is 'semi'; it must be one of supervised, unsupervised, semi_supervised, "),
-    ({"paradigm": "semi_supervised"}, "e.shown: a semi-supervised experiment says how many .* does not say so"),
-    ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
-    ({"paradigm": "semi_supervised", "shown": 0}, "e.shown is 0; it must be"),
-    ({"paradigm": "semi_supervised", "shown": 500}, "e.shown is 500; the largest class of .* no label would"),
+    ({"paradigm": "semi_supervised"}, "e.shown: a semi-supervised experiment needs a number .* this one is semi_super"),
+    ({"shown": 3}, "e.shown: a semi-supervised experiment .*; others have none, and this one is uns"),
+    ({"paradigm": "semi_supervised", "shown": 500}, "e.shown is 500; the largest class of .* it must be below that"),
     ({"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]}, "semi_supervised, where these fit: label_spr"),
     ({"paradigm": "alternative"}, "e.labellings names no given labelling for data set 'wine'"),
     (ALTERNATIVE | labelled(given="class"), "e.labellings.wine.given: unknown labelling 'class'. Did you mean 'classe"),
@@ -116,7 +103,7 @@ FAULTS_WITHOUT_FOLDS = [
     (ALTERNATIVE | labelled(given="classes"), "e.labellings.wine names no labelling that is sought; its n_clusters mu"),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
-        "e.baselines: 'spectral_clustering' does not fit an experiment that is alternative: no baseline differs",
+        "e.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is alternative, .*: none",
     ),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
@@ -124,7 +111,6 @@ FAULTS_WITHOUT_FOLDS = [
     ),
     ({"solvers": ["dg_10"]}, "'dg_10' has 10 starts, which is for supervised experiments; this one is unsupervised"),
     ({"paradigm_params": {"centered": True}}, "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen"),
-    ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be None or a finite number > 0, got 0"),
     ({"baselines": ["svm"]}, "'svm' is a baseline of classification; this experiment is unsupervised, where these"),
 ]
 
@@ -202,20 +188,9 @@ def test_a_solvers_own_start_overrides_the_experiments():
     assert growth["method"] == {"method": "dimension_growth", "variant": "published"}
 
 
-def test_how_many_runs_a_job_makes_is_decided_by_what_they_cost():
-    faces = {"datasets": ["wine", "face"], "components": {"wine": 4, "face": 20}, "folds": 4}
-    labels = {}
-    for batch in load_grid(table_4_config(**faces, runs_per_job="auto")).batches():
-        labels.setdefault((batch.dataset, *batch.cell), []).append(batch.runs_label)
-    assert labels["wine", "gaussian", "dg"] == labels["face", "gaussian", "ism"] == ["0-3"]
-    assert labels["face", "gaussian", "dg"] == ["0-0", "1-1", "2-2", "3-3"]
-
-
 def test_a_scheduler_is_for_kernels_that_are_sums_over_samples():
     config = changed_config(f"{TABLE}.evaluation", {"scheduler": "tcp://host:8786"})
     checked(config)
     config["experiments"][TABLE.split(".")[1]]["kernels"] = ["gaussian", "multiquadric"]
-    with pytest.raises(
-        ConfigError, match="'multiquadric', which needs all pairs of samples; a scheduler computes those"
-    ):
+    with pytest.raises(ConfigError, match="'multiquadric', which needs all pairs of samples; choose among the famil"):
         checked(config)

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
-
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 from support.configs import table_4_config
 
@@ -54,16 +52,13 @@ def test_a_solver_loses_by_cost_or_by_quality():
         (rows("first_axes", [-0.5] * 3, [0.1] * 3), []),
     ]:
         found = losing_cells([*ours, *RANDOM], config_with_controls())
-        assert [cell.what for cell in found] == lost
-        for cell in found:
-            assert (cell.dataset, cell.kernel, cell.method, cell.random) == ("wine", "gaussian", "ism", "random")
+        assert [line.removeprefix("table4_supervised/wine/gaussian/ism: ").split()[0] for line in found] == lost
 
 
 def test_the_means_are_of_folds_that_both_have():
     ours = rows("ism", [-1.5, -1.5, -1.5, -9.0], [0.9] * 4)
     (cell,) = losing_cells([*ours, *RANDOM], config_with_controls())
-    assert (cell.mean, cell.random_mean, cell.folds) == (-1.5, -2.0, 3)
-    assert str(cell) == (
+    assert cell == (
         "table4_supervised/wine/gaussian/ism: cost -1.5 is worse than -2 of the random projection 'random', "
         "over 3 folds"
     )
@@ -77,4 +72,3 @@ def test_only_a_random_start_makes_a_random_projection():
     del config["solvers"]["random"]["start"]
     config["experiments"]["table4_supervised"]["start"] = "random"
     assert len(losing_cells([*ours, *RANDOM], config)) == 2
-    assert np.isclose(losing_cells([*ours, *RANDOM], config)[0].mean, -0.5)

@@ -1,6 +1,5 @@
 """Runs of solvers and of baselines, well-behaved and not."""
 
-import json
 import signal
 
 import numpy as np
@@ -18,7 +17,6 @@ from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
-from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.publish import read_points
@@ -131,14 +129,6 @@ def test_aligned_and_given_weights_are_in_the_row(tmp_path):
     assert rows["gaussian_polynomial_ones"].cost < 50 * rows["gaussian"].cost
 
 
-def test_folds_count_on_through_partitions(files):
-    changes = {"kernels": ["gaussian"], "solvers": {"it": {"method": "ism"}}, "folds": 2, "partitions": 2}
-    (batch,) = grid_of(**changes, runs_per_job=4).batches()
-    records = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files)
-    assert [(record.run, record.partition) for record in records] == [(0, 0), (1, 0), (2, 1), (3, 1)]
-    assert len({record.cost for record in records}) == 4
-
-
 BAD = {
     "Sleeps": ("time_limit", "killed at the time limit of 0.5 s"),
     "ForksGrandchild": ("time_limit", "killed at the time limit of 0.5 s"),
@@ -226,32 +216,6 @@ def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, mess
     assert not files.records.exists()
 
 
-def test_a_batch_goes_on_from_what_an_interrupted_one_left(good, files):
-    """Rows and files of the first run are there, those of the second half written."""
-    records, made = good
-    batch = batch_of("ism", folds=2)
-    workspace = workspace_of(files, batch)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
-        workspace.run(0).folder.mkdir()
-        kept = arrays_in(made)[f"{CELL}/projection_0"]
-        np.save(workspace.run(0).array("projection"), -kept)
-        workspace.run(0).trace.write_text("[0.5, -1.0, 0.1]\n[0.6, -2")
-        workspace.run(0).seal()
-        workspace.append(records[:1])
-        workspace.run(1).folder.mkdir()
-        workspace.run(1).trace.write_text("[0.5, -1.0, 0.1]\n")
-        with workspace.rows.open("a") as stream:
-            stream.write('{"half a line')
-    again = run("ism", files, folds=2)
-    assert again[0] == records[0]
-    assert [record.cost for record in again] == [record.cost for record in records]
-    np.testing.assert_array_equal(arrays_in(files)[f"{CELL}/projection_0"], -kept)
-    np.testing.assert_array_equal(arrays_in(files)[f"{CELL}/projection_1"], arrays_in(made)[f"{CELL}/projection_1"])
-    assert [point["cost"] for point in trace_of(files)] == [-1.0]
-    assert trace_of(files, 1)[-1]["cost"] == pytest.approx(again[1].cost, rel=1e-12)
-    assert json.loads(files.traces.read_text().splitlines()[0])["calls"] is None
-
-
 def baseline_batch(method, *, folds=1):
     solvers, baselines = {"ism": {"method": "ism"}}, {"it": {"method": method}}
     batches = grid_of(solvers=solvers, baselines=baselines, runs_per_job=folds).batches()
@@ -305,12 +269,6 @@ def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
     assert (record.quality is not None) == (baseline == "FitsTooLong")
     if status == "time_limit":
         assert record.time_s >= limits.time_s
-
-
-def test_a_package_that_is_not_there_is_no_row(files):
-    with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run_baseline("support.misbehaving:FitsWithWhatIsNotThere", files)
-    assert not files.records.exists()
 
 
 def test_every_fit_of_a_fold_has_the_same_randomness():

@@ -12,23 +12,16 @@ PLACE = "config: experiments.kpca_tables"
 
 
 FAULTS = [
-    ({"split": 3}, r"config: unknown key in experiments.kpca_tables: 'split'. Did you mean 'splits'\?"),
-    ({"splits": 0}, f"{PLACE}.splits is 0; it must be at least 1"),
     ({"datasets": ["irs"]}, rf"{PLACE}.datasets: unknown data set 'irs'. Did you mean 'iris'\?"),
     ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them"),
     ({"datasets": ["gyrb"]}, f"{PLACE}.datasets: data set 'gyrb' has no features; metric learning needs them"),
     ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner method 'ncaa'"),
     ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
     ({"training": {"default": 150}, "datasets": ["iris"]}, f"{PLACE}.training gives data set 'iris' 150 training samp"),
-    ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must"),
-    ({"training": {"default": 1}}, f"{PLACE}.training.default is 1; it must be at least 2"),
-    ({"training": {"iris": 100}}, "config: the key 'default' is missing in experiments.kpca_tables.training"),
+    ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples: at most"),
     ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),
     ({"candidates": {"default": {}}}, f"{PLACE}.candidates.default must hold either 'sigmas' or 'degrees'; it holds n"),
-    ({"candidates": {"default": {"degrees": [0]}}}, f"{PLACE}.candidates.default.degrees.0 is 0; it must be at least"),
-    ({"candidates": {"default": {"sigmas": [1, 0]}}}, f"{PLACE}.candidates.default.sigmas.1 is 0; it must be greater"),
     ({"test_selected": ["x"]}, f"{PLACE}.test_selected: unknown data set 'x'"),
-    ({"limits": {"time_s": 0}}, f"{PLACE}.limits.time_s is 0; it must be greater than 0"),
 ]
 
 
@@ -86,5 +79,4 @@ def test_the_time_of_a_split_grows_with_what_is_fitted():
 
     # Measured: 17 s.
     assert seconds() == pytest.approx(17, rel=0.5)
-    assert seconds(training={"default": 100}) == pytest.approx(seconds() / 4)
     assert seconds(variants=["plain"]) < seconds() / 50

@@ -49,7 +49,6 @@ def test_faults_of_the_configuration_are_named():
         ({"methods": ["lad"]}, "noise.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels"),
         ({"datasets": ["gyrb-standin"]}, "data set 'gyrb-standin' has no features"),
-        ({"draws": 0}, "noise.draws"),
     ]:
         with pytest.raises(ConfigError, match=message):
             grid_of("noise", **SMALL | changes)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, ClassVar
 
 import psutil
 
 from kdrbench.datasets import Dataset
+from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Attested, Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -103,6 +105,7 @@ class System(ABC):
     ``sections`` those of the configuration's sections that only it reads. ``papers`` are those whose numbers and claims
     its experiments can reproduce, with the first word of their targets. ``provides`` is what its experiments store for
     reports of other systems. ``imports`` names the modules that runs use first: each run would import them again.
+    ``runner`` and ``verifier`` are the functions, as "module:function", that :meth:`run` and :meth:`recompute` call.
     """
 
     record: ClassVar[type[Record]]
@@ -111,12 +114,26 @@ class System(ABC):
     papers: ClassVar[Mapping[str, str]] = {}
     provides: ClassVar[tuple[str, ...]] = ()
     imports: ClassVar[tuple[str, ...]] = ()
+    runner: ClassVar[str] = ""
+    verifier: ClassVar[str] = ""
 
-    def check(self, name: str, config: Config) -> None:  # noqa: B027
+    def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
+        for fault in self.faults(config["experiments"][name], config):
+            raise ConfigError(f"config: experiments.{name}.{fault}")
 
-    def check_sections(self, config: Config) -> None:  # noqa: B027
+    def faults(self, experiment: Config, config: Config) -> Iterable[str]:
+        """Return such faults of an experiment; each begins with the key that is at fault."""
+        return ()
+
+    def check_sections(self, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the sections that the system reads."""
+        for fault in self.faults_of_sections(config):
+            raise ConfigError(f"config: {fault}")
+
+    def faults_of_sections(self, config: Config) -> Iterable[str]:
+        """Return such faults; each begins with its section."""
+        return ()
 
     @abstractmethod
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
@@ -125,8 +142,11 @@ class System(ABC):
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Make run ``number`` of the batch in a process of its own; yield a result for each of its rows.
 
-        A system defines this method, or :meth:`prepare` where its runs share what is loaded.
+        A system defines this method or ``runner``, or :meth:`prepare` where its runs share what is loaded.
         """
+        if self.runner:
+            results: Iterator[RunResult] = _function(self.runner)(batch, dataset, number, referee)
+            return results
         return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
@@ -134,6 +154,8 @@ class System(ABC):
 
         What is raised here is a fault of the specification, not of a method: it leaves no row.
         """
+        if self.runner:
+            _function(self.runner)
         return lambda number: _Unscored(self, batch, dataset, number)
 
     def columns(self, batch: Batch) -> Mapping[str, Any]:
@@ -179,11 +201,20 @@ class System(ABC):
 
         Of more than ``most_samples`` samples no n x n arrays are to be formed.
         """
-        return Recomputed({})
+        if not self.verifier:
+            return Recomputed({})
+        recomputed: Recomputed = _function(self.verifier)(batch, row, arrays, dataset, most_samples)
+        return recomputed
 
     def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
         """Return about how many seconds that takes for a run of many samples, which needs a budget; 0 for others."""
         return 0.0
+
+
+def _function(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 def plain_table_report(name: str) -> Report:

@@ -13,7 +13,7 @@ from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.system import Config, System
 from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, system_of, table_of
-from kdrbench.suite.systems.schemas import check_names, read_schema
+from kdrbench.suite.systems.schemas import read_schema, refuse, unknown_names
 
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset(
@@ -54,7 +54,7 @@ def checked(config: Config) -> Config:
         raise ConfigError(
             f"config: experiments.{reserved[0]}: a report or a rule of the workflow has this name; choose another"
         )
-    check_names("run", "experiment", config["run"], config["experiments"])
+    refuse(unknown_names("run", "experiment", config["run"], config["experiments"]))
     for name, definition in config.get("datasets", {}).items():
         try:
             check_own(name, definition)
@@ -76,7 +76,8 @@ def _check_systems(config: Config) -> None:
         system.check_sections(config)
     registry = registry_of(config)
     for name, system in systems.items():
-        check_names(f"experiments.{name}.datasets", "data set", config["experiments"][name]["datasets"], registry)
+        asked = config["experiments"][name]["datasets"]
+        refuse(unknown_names(f"experiments.{name}.datasets", "data set", asked, registry))
         system.check(name, config)
 
 

@@ -10,7 +10,6 @@ from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.engine.progress import BatchProgress, Costs, endings
 from kdrbench.suite.reports.tables.numbers import duration, quantity
-from kdrbench.suite.systems.ikdr.controls import LosingCell
 
 _HOUR_S = 3600.0
 _FEW_HOURS = 0.01
@@ -38,7 +37,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
     yield _summary(progress)
 
 
-def losing_lines(losing: list[LosingCell]) -> list[str]:
+def losing_lines(losing: list[str]) -> list[str]:
     """Return a line for each cell that loses to a random projection, after one that counts them; none if none does."""
     if not losing:
         return []

@@ -31,16 +31,16 @@ from kdrbench.suite.systems.ikdr.config import (
     split_of,
 )
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
-from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
+from kdrbench.suite.systems.ikdr.definition import EIGENGAP, NO_KERNEL, Paradigm
 from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import OWN_RULE, Metric, ending_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
+__all__ = ["ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
 __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Metric", "Settings", "Split", "controls_of", "ending_of"]
+__all__ += ["Metric", "Paradigm", "Settings", "Split", "controls_of", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
 __all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_runs"]
 __all__ += ["read_traces", "runs_of", "settings_of", "split_of"]

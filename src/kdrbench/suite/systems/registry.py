@@ -51,7 +51,7 @@ def build_system(name: str) -> System:
     kind = plugins.load_class("system", place, _CONTRACT)
     if not (isinstance(kind, type) and issubclass(kind, System)):
         raise InputError(f"system {name!r}: {kind.__name__} must be a subclass of kdrbench.suite.engine.system.System")
-    if kind.run is System.run and kind.prepare is System.prepare:
+    if kind.run is System.run and kind.prepare is System.prepare and not kind.runner:
         raise InputError(f"system {name!r}: {kind.__name__} makes no run; define run(), or prepare()")
     try:
         system: System = kind()

@@ -1,15 +1,15 @@
-"""Parts of the JSON schemas of experiments, and of their checks, that several systems share."""
+"""What the systems share in declaring themselves: parts of JSON schemas, checks of experiments, kinds of reports."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
 from kdrbench.errors import ConfigError, unknown_name
-from kdrbench.suite.engine.system import Config
+from kdrbench.suite.engine.system import Config, Report
 
 NAME: Config = {"$ref": "#/$defs/name"}
 NAMES: Config = {"$ref": "#/$defs/names"}
@@ -45,8 +45,18 @@ def read_schema(package: str, name: str) -> dict[str, Any]:
     return schema
 
 
-def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:
-    """Raise ``ConfigError`` for the first of the names at a place of the configuration that is not ``allowed``."""
-    for name in names:
-        if name not in allowed:
-            raise ConfigError(f"config: {place}: {unknown_name(kind, name, sorted(allowed))}")
+def unknown_names(key: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> Iterator[str]:
+    """Yield as a fault each of the names at a key of the configuration that is not ``allowed``."""
+    yield from (f"{key}: {unknown_name(kind, name, sorted(allowed))}" for name in names if name not in allowed)
+
+
+def refuse(faults: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first fault of the configuration, if there is any."""
+    for fault in faults:
+        raise ConfigError(f"config: {fault}")
+
+
+def report(kind: str, shows: str, maker: str, *needs: str, is_figure: bool = False, **others: Any) -> partial[Report]:
+    """Return a kind of report; ``maker`` is the module and the function below the package of systems."""
+    maker = f"{__package__}.{maker}"
+    return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=is_figure, **others)

@@ -154,7 +154,8 @@ def _shuffled(places: Iterable[str], seed: int) -> list[str]:
 
 
 def _recomputes(system: str) -> bool:
-    return type(build_system(system)).recompute is not System.recompute
+    kind = type(build_system(system))
+    return bool(kind.verifier) or kind.recompute is not System.recompute
 
 
 def _missing(data_of: Mapping[str, Callable[[], Dataset]]) -> dict[str, str]:

@@ -7,7 +7,6 @@ problem, by its hash (:func:`.problem_sha256`). Where a solver saw a lower cost,
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -18,10 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.errors import DamagedError, InputError
+from kdrbench.errors import DamagedError
 from kdrbench.files import replacing
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.base import check_projection
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
 
@@ -30,7 +28,6 @@ _COST, _PROJECTION = "cost", "projection"
 LEAST_SHARE = 0.02
 # What qualities differ by behind this digit is rounding.
 _DIGITS = 12
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +64,7 @@ NOTHING_KNOWN = BestKnown()
 
 
 def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
-    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest.
-
-    Raises ``DamagedError`` as :func:`read_charts` does.
-    """
+    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest."""
     charts = (chart for _, chart in read_charts(runs, findings))
     return _lowest((chart.problem, Solution(float(chart.costs[0]), chart.optima[0])) for chart in charts)
 
@@ -116,33 +110,12 @@ class Charted:
 
 
 def read_charts(runs: pd.DataFrame, findings: Path) -> Iterator[tuple[pd.Series, Charted]]:
-    """Yield for each run of an atlas that charted optima its first row, and the chart, which is that of all solvers.
-
-    Raises ``DamagedError`` where a run has left optima without their numbers or the reverse, other shapes, or what is
-    not finite.
-    """
+    """Yield for each run of an atlas that charted optima its first row, and the chart, which is that of all solvers."""
     rows = runs.drop_duplicates(["experiment", "dataset", "cells_of", "kernel", "run"]).reset_index(drop=True)
     numbers, optima = (dict(read_arrays(rows, findings, kind)) for kind in (NUMBERS, OPTIMA))
-    for place in sorted({*numbers, *optima}):
-        row = rows.iloc[place]
-        if fault := _fault_of_chart(optima.get(place), numbers.get(place)):
-            raise DamagedError(
-                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['cells_of']}/{row['kernel']} has left "
-                f"{fault}; delete its file of findings and start the workflow again, or leave the record out"
-            )
-        costs, qualities, shares = numbers[place][:, 0], numbers[place][:, 1], numbers[place][:, 2:]
-        yield row, Charted(str(row["problem"]), int(row["draw"]), optima[place], costs, qualities, shares)
-
-
-def _fault_of_chart(optima: NDArray[Any] | None, numbers: NDArray[Any] | None) -> str:
-    if optima is None or numbers is None:
-        return f"no {OPTIMA if optima is None else NUMBERS}"
-    if optima.ndim != 3 or not optima.size or optima.dtype.kind != "f" or not np.isfinite(optima).all():
-        return f"{OPTIMA} of shape {optima.shape} and type {optima.dtype}, or not finite"
-    if numbers.ndim != 2 or len(numbers) != len(optima) or numbers.shape[1] < 3 or numbers.dtype.kind != "f":
-        return f"{NUMBERS} of shape {numbers.shape} and type {numbers.dtype} for {len(optima)} optima"
-    # A quality may be unknown.
-    return "" if np.isfinite(np.delete(numbers, 1, axis=1)).all() else f"{NUMBERS} that are not finite"
+    for place in sorted(optima):
+        row, (costs, qualities, *shares) = rows.iloc[place], numbers[place].T
+        yield row, Charted(str(row["problem"]), int(row["draw"]), optima[place], costs, qualities, np.array(shares).T)
 
 
 def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
@@ -156,30 +129,13 @@ def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
 
 
 def read_solutions(path: Path) -> dict[str, Solution]:
-    """Read what :func:`write_solutions` wrote.
-
-    Raises ``DamagedError`` unless every problem has a finite cost and an orthonormal projection.
-    """
+    """Read what :func:`write_solutions` wrote; ``DamagedError`` for another file."""
     try:
         arrays = arrays_in(path) or {}
-        problems = {name.partition("/")[0] for name in arrays}
-        if len(arrays) != 2 * len(problems):
-            raise InputError("a cost or a projection is missing")
-        return {problem: _solution(problem, arrays) for problem in sorted(problems)}
-    except (UnreadableError, InputError) as error:
+        costs = {name.partition("/")[0]: float(array) for name, array in arrays.items() if name.endswith(_COST)}
+        return {one: Solution(cost, arrays[f"{one}/{_PROJECTION}"]) for one, cost in sorted(costs.items())}
+    except (UnreadableError, KeyError, ValueError, TypeError) as error:
         raise DamagedError(
             f"{path} is no file of solutions ({error}); delete it and start the workflow again, which makes it of the "
             "atlas' runs"
         ) from error
-
-
-def _solution(problem: str, arrays: Mapping[str, NDArray[Any]]) -> Solution:
-    cost, projection = arrays.get(f"{problem}/{_COST}"), arrays.get(f"{problem}/{_PROJECTION}")
-    if not _SHA256.fullmatch(problem) or cost is None or projection is None:
-        raise InputError(f"{problem[:80]!r} has no cost or no projection, or is no SHA-256")
-    if cost.dtype != float or cost.shape != () or not np.isfinite(cost):
-        raise InputError(f"the cost of {problem} is no finite number")
-    if projection.dtype != float or projection.ndim != 2:
-        raise InputError(f"the projection of {problem} has shape {projection.shape} and type {projection.dtype}")
-    check_projection(f"projection of {problem}", projection, len(projection))
-    return Solution(float(cost), projection)

@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import error_text
 from kdrbench.inference.atlas import distinct_optima, place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers import build_solver, make_start
-from kdrbench.solvers.base import check_projection
-from kdrbench.status import BY_METHODS, Status
+from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Results, RunResult
@@ -30,7 +29,7 @@ from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.engine.system import OPTIMA
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
-from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, problem_sha256
+from kdrbench.suite.systems.ikdr.definition import CellDefinition, Paradigm, problem_sha256
 from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import Optimality
@@ -55,27 +54,13 @@ class End:
     uses_degrees: bool
 
 
-@dataclass(frozen=True, eq=False)
-class EndsChart:
-    """The distinct ``optima`` by rising cost with their ``qualities``, and the ``columns`` of each solver's row."""
+def chart_ends(
+    ends: Mapping[str, list[End]], quality_of: Callable[[End], float | None]
+) -> tuple[dict[str, FloatArray], dict[str, dict[str, Any]]]:
+    """Return what a run leaves of its distinct optima, by name, and the columns of each solver's row.
 
-    optima: list[End]
-    qualities: list[float | None]
-    shares: Mapping[str, FloatArray]
-    columns: Mapping[str, dict[str, Any]]
-
-    def arrays(self) -> dict[str, FloatArray]:
-        """Return what a run leaves of its optima, by name; nothing where there are none."""
-        if not self.optima:
-            return {}
-        costs = np.array([one.cost for one in self.optima])
-        qualities = np.array([np.nan if quality is None else quality for quality in self.qualities])
-        projections = np.array([one.projection for one in self.optima])
-        return {OPTIMA: projections, NUMBERS: np.column_stack([costs, qualities, *self.shares.values()])}
-
-
-def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float | None]) -> EndsChart:
-    """Return the chart of the ends of each solver, the first of which is that of the papers' start."""
+    The first of the ends of each solver is that of the papers' start.
+    """
     pool = [end for of_solver in ends.values() for end in of_solver]
     # Clusterings without degrees have another objective: that of most ends counts.
     with_degrees, objectives = _most_use_degrees(pool), [-end.cost for end in pool]
@@ -94,11 +79,13 @@ def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float 
             "n_certified": int((places >= 0).sum()),
             "n_optima": int((shares[name] > 0).sum()),
             "n_known": len(optima),
-            **(_beside_best(optima[0], of_solver) if optima else {}),
-            "best_quality": worth[0] if optima else None,
+            **(_beside_best(optima[0], of_solver) | {"best_quality": worth[0]} if optima else {}),
             **_ranked(of_solver[1:], qualities[part][1:]),
         }
-    return EndsChart(optima, worth, shares, columns)
+    if not optima:
+        return {}, columns
+    numbers = np.column_stack([[one.cost for one in optima], np.array(worth, dtype=float), *shares.values()])
+    return {OPTIMA: np.array([one.projection for one in optima]), NUMBERS: numbers}, columns
 
 
 def _most_use_degrees(ends: list[End]) -> bool:
@@ -153,11 +140,6 @@ class AtlasRun:
     columns: Mapping[str, Any]
     arrays: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def n_all(self) -> int:
-        """Number of starts of each solver: the papers' and the random ones."""
-        return 1 + int(self.columns["n_starts"])
-
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Yield the result of each solver; one clock and one limit count all of them together."""
         monitor = TimedMonitor(referee)
@@ -189,36 +171,28 @@ class AtlasRun:
     def judged(self, files: RunFiles, results: Results) -> Results:
         """Return the results with what the exact problem says of the ends, which are replaced by the optima."""
         ends = {name: self._examined(name, files) for name in self.solvers}
-        for (name,), result in results.items():
-            if result.status in BY_METHODS and len(ends[name]) != self.n_all:
-                raise InputError(f"{name} left {len(ends[name])} ends of {self.n_all} starts")
 
         def quality_of(end: End) -> float | None:
             return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
 
-        chart = chart_ends(ends, quality_of)
-        for kind, array in chart.arrays().items():
+        arrays, columns = chart_ends(ends, quality_of)
+        for kind, array in arrays.items():
             save_array(files.array(kind), array)
-        return {key: replace(result, columns=chart.columns[key[0]]) for key, result in results.items()}
+        return {key: replace(result, columns=columns[key[0]]) for key, result in results.items()}
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return the problem and its sizes."""
         return self.columns
 
     def _examined(self, name: str, files: RunFiles) -> list[End]:
-        """Return the ends of a solver; ``InputError`` unless they are orthonormal: a run may leave anything."""
+        """Return the ends of a solver."""
         ends, degrees = (take_array(files.array(f"{kind}_{name}")) for kind in (_ENDS, _DEGREES))
         if ends is None or degrees is None:
             return []
-        if ends.ndim != 3 or ends.dtype != float or degrees.ndim != 1 or len(ends) > self.n_all:
-            raise InputError(f"the ends of {name} have shape {ends.shape} and type {ends.dtype}")
-        problem = self.solvers[name]
-        n_features = problem.fold.train_features.shape[1]
         found = []
         # A run that was killed between writing the two has left one end more than it says the form of.
         for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=False):
-            check_projection(f"end of {name}", projection, n_features, problem.n_components)
-            scores = problem.scores_of(projection, uses_degrees=uses_degrees)
+            scores = self.solvers[name].scores_of(projection, uses_degrees=uses_degrees)
             found.append(End(name, projection, float(scores["cost"]), scores["optimality"], uses_degrees))
         return found
 
@@ -228,7 +202,7 @@ def make_atlas_run(batch: Batch, dataset: Dataset, memory_mib: float, number: in
     known = described(batch, dataset, number)
     runs: dict[str, SolverRun | ClusteringRun] = {}
     for name, cell, fold in _cells(batch, dataset, known["problem_run"]):
-        make: Any = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        make: Any = make_solver_run if cell.paradigm == Paradigm.SUPERVISED else make_clustering_run
         runs[name] = make(cell, build_solver(cell.method), memory_mib, known["problem_run"], fold)
     q = next(iter(runs.values())).n_components
     key = ("atlas start", batch.dataset, known["problem_run"], known["draw"], batch.seed)

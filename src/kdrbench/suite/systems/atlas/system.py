@@ -15,17 +15,15 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.ikdr.config import check_experiment
+from kdrbench.suite.systems.ikdr.config import faults_of
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.suite.systems.ikdr.system import components_of, plugins_of, shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
-from kdrbench.suite.systems.schemas import NAMES, check_names, described, integer
+from kdrbench.suite.systems.schemas import NAMES, described, integer, report, unknown_names
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
@@ -40,10 +38,8 @@ SCHEMA: Config = {
         "draws": integer(1, "how often these are drawn; optima of one draw are sought in the next"),
     },
 }
-_TABLE = partial(
-    Report, kind="atlas", shows="atlas of optima", maker="kdrbench.suite.systems.atlas.tables:page", needs=(FINDINGS,)
-)
-_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.atlas.tables:chart_of", is_figure=True)
+_TABLE = report("atlas", "atlas of optima", "atlas.tables:page", FINDINGS)
+_FIGURE = report("atlas", "atlas of optima", "atlas.tables:chart_of", FINDINGS, is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,28 +101,20 @@ class AtlasSystem(System):
     record = AtlasRecord
     schema = SCHEMA
     provides = (OPTIMA,)
+    verifier = "kdrbench.suite.systems.ikdr.recompute:recompute_atlas"
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment = f"experiments.{name}", config["experiments"][name]
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
         experiments = config["experiments"]
-        known = [one for one, definition in experiments.items() if definition["system"] == DEFAULT]
-        check_names(f"{place}.cells_of", f"experiment of {DEFAULT}", experiment["cells_of"], known)
+        known = [name for name, definition in experiments.items() if definition["system"] == DEFAULT]
+        yield from unknown_names("cells_of", f"experiment of {DEFAULT}", experiment["cells_of"], known)
         for charted in experiment["cells_of"]:
             # What fits the charted experiment's own solvers must fit these as well.
-            check_experiment(place, {**experiments[charted], "solvers": experiment["solvers"]}, config)
-        for solver in experiment["solvers"]:
-            if "starts" in config["solvers"][solver]:
-                raise ConfigError(
-                    f"config: {place}.solvers: {solver!r} has starts of its own; an atlas gives each solver the same "
-                    "ones: name a solver without the key starts"
-                )
-        for dataset in experiment["datasets"]:
-            if not _charted(experiment, config, dataset):
-                raise ConfigError(
-                    f"config: {place}.datasets: no experiment of cells_of has data set {dataset!r}; leave it out, or "
-                    "name one that has it"
-                )
+            yield from faults_of({**experiments[charted], "solvers": experiment["solvers"]}, config)
+        for solver in (name for name in experiment["solvers"] if "starts" in config["solvers"][name]):
+            yield f"solvers: {solver!r} has starts of its own; an atlas gives all the same: name one without starts"
+        for dataset in (name for name in experiment["datasets"] if not _charted(experiment, config, name)):
+            yield f"datasets: no experiment of cells_of has data set {dataset!r}; leave it out, or name one that has it"
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table and the figure of an atlas."""
@@ -152,12 +140,6 @@ class AtlasSystem(System):
         from kdrbench.suite.systems.atlas.starts_run import described
 
         return described(batch, dataset, number)
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return the counts of a row, and the numbers of the stored optima."""
-        from kdrbench.suite.systems.ikdr import recompute
-
-        return recompute.recompute_atlas(batch, row, arrays, dataset, most_samples)
 
 
 def _charted(experiment: Config, config: Config, dataset: str) -> list[str]:

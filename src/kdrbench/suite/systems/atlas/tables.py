@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, printed_table
@@ -21,9 +21,6 @@ from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, entries, measured
 from kdrbench.suite.systems.atlas.optima import LEAST_SHARE, Charted, read_charts
 from kdrbench.suite.systems.ikdr.tables import published_axes
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 # Of the optima that are sought again this share should be found.
 _GOAL = 0.95

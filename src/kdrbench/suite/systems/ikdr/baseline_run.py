@@ -15,17 +15,11 @@ from kdrbench.errors import InputError
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
-from kdrbench.suite.engine.run_files import RunFiles, read_array
+from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
-from kdrbench.suite.systems.ikdr.scores import (
-    Metric,
-    classification_metric,
-    clusters_quality,
-    quality_of_labels,
-    scored,
-)
+from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, clusters_quality, quality_of_labels
 
 LABELS = "labels"
 
@@ -46,40 +40,32 @@ class BaselineRun:
     arrays: ClassVar[tuple[str, ...]] = (LABELS,)
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Do the work once, keep its labels, and repeat it if it was short.
+        """Do the work once, keep its labels with their score, and repeat it if it was short.
 
         Raises ``InputError`` unless there is one label for each sample that is scored.
         """
-        made, first = referee.timed(self._work())
-        labels = np.asarray(made.predict(self.fold.scored_features) if self._classifies else made)
-        _check_labels(labels, self._n_scored)
+        (made, first), fold, classifies = referee.timed(self._work()), self.fold, self._classifies
+        labels = np.asarray(made.predict(fold.scored_features) if classifies else made)
+        _check_labels(labels, len(fold.scored_labels if classifies else fold.train_labels))
         referee.save(LABELS, labels)
-        row = RunResult(Status.CONVERGED, "fitted" if self._classifies else "clustered")
+        quality = quality_of_labels(labels, fold) if classifies else clusters_quality(labels, CLASSES, fold)
+        row = RunResult(Status.CONVERGED, "fitted" if classifies else "clustered", columns={"quality": quality})
         yield from repeated(row, lambda: referee.timed(self._work())[1], first, referee)
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the sizes of the fold, q and the scores of the labels that the run left; a baseline has no cost.
-
-        Raises ``InputError`` unless there is one label for each sample.
-        """
-        labels, quality, fold = read_array(files.array(LABELS)), None, self.fold
-        if labels is not None:
-            _check_labels(labels, self._n_scored)
-            classified = self._classifies
-            quality = quality_of_labels(labels, fold) if classified else clusters_quality(labels, CLASSES, fold)
-        metric = classification_metric(fold) if self._classifies else Metric.NMI
+        """Return the sizes of the fold, q and what the quality is; a baseline has no cost."""
         # CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits.
         result = read_results(files).get(()) if self._classifies else None
-        scores = scored(metric, quality=quality, evaluation_s=(result.cpu_s or 0.0) if result else 0.0)
-        return {**fold.columns, "n_components": self.n_components, **scores}
+        return {
+            **self.fold.columns,
+            "n_components": self.n_components,
+            "quality_metric": classification_metric(self.fold) if self._classifies else Metric.NMI,
+            "evaluation_s": (result.cpu_s or 0.0) if result else 0.0,
+        }
 
     @property
     def _classifies(self) -> bool:
         return bool(self.baseline.task == BaselineTask.CLASSIFICATION)
-
-    @property
-    def _n_scored(self) -> int:
-        return len(self.fold.scored_labels if self._classifies else self.fold.train_labels)
 
     def _work(self) -> Callable[[], Any]:
         baseline = self.baseline

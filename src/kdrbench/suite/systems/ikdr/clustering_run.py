@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
@@ -26,7 +25,7 @@ from kdrbench.solvers.base import check_oracles
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array
-from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
+from kdrbench.suite.systems.ikdr.definition import CLUSTERS, CellDefinition, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Round, TimedMonitor, paused
 from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality, normalised_mutual_information
@@ -54,7 +53,7 @@ class ClusteringRun(ProjectionRun):
     @property
     def given(self) -> NDArray[Any] | None:
         """The labelling to differ from, if there is one."""
-        return self.known if self.cell.paradigm == ALTERNATIVE else None
+        return self.known if self.cell.paradigm == Paradigm.ALTERNATIVE else None
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Alternate under the referee, then repeat a short alternation without it."""
@@ -86,15 +85,9 @@ class ClusteringRun(ProjectionRun):
         return Ended(learned.projection, learned.status, learned.message, self._row(learned).columns["uses_degrees"])
 
     def _row(self, learned: Learned) -> RunResult:
-        clustering = learned.clustering
-        if clustering is None:
-            raise InputError(f"the task of paradigm {self.cell.paradigm!r} returned no clustering")
-        columns = {
-            "iterations": learned.iterations,
-            "evaluation": learned.result.evaluation,
-            "rounds": len(clustering.rounds),
-            "uses_degrees": clustering.uses_degrees,
-        }
+        columns: dict[str, Any] = {"iterations": learned.iterations, "evaluation": learned.result.evaluation}
+        if (clustering := learned.clustering) is not None:
+            columns |= {"rounds": len(clustering.rounds), "uses_degrees": clustering.uses_degrees}
         return RunResult(learned.status, learned.message, columns=columns)
 
     def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
@@ -158,9 +151,7 @@ class ClusteringRun(ProjectionRun):
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features
         task = build_task(cell.paradigm, cell.parameters, features, self.known, evaluation=self.evaluation)
-        if not isinstance(task, ClusteringTask):
-            raise InputError(f"paradigm {cell.paradigm!r} is no clustering; this run clusters")
-        return task
+        return cast("ClusteringTask", task)
 
 
 def make_clustering_run(
@@ -184,7 +175,7 @@ def make_clustering_run(
 
 def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
     """Return the labelling to differ from, scores of the shown labels (n x classes, NaN where hidden), or nothing."""
-    if cell.paradigm == SEMI_SUPERVISED:
+    if cell.paradigm == Paradigm.SEMI_SUPERVISED:
         partial = fold.partial_labels[:, None]
         return np.where(partial < 0, np.nan, partial == np.unique(partial[partial >= 0]))
     name = cell.labellings.get("given")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -11,25 +11,15 @@ import numpy as np
 from kdrbench.baselines import BaselineTask, build_baseline
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError, DataError, InputError
+from kdrbench.errors import DataError, InputError
 from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver, method_of, unknown_solver
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.systems.ikdr.definition import (
-    ALTERNATIVE,
-    CLUSTERS,
-    EIGENGAP,
-    INTEGERS,
-    LABELS,
-    NO_KERNEL,
-    SEMI_SUPERVISED,
-    SUPERVISED,
-    UNSUPERVISED,
-)
+from kdrbench.suite.systems.ikdr.definition import CLUSTERS, EIGENGAP, INTEGERS, LABELS, NO_KERNEL, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Sampling, Scaling, Split
-from kdrbench.suite.systems.schemas import check_names
+from kdrbench.suite.systems.schemas import unknown_names
 
 # Suffix of the methods of a reference that is shown beside one's own runs.
 REFERENCE = "_reference"
@@ -37,10 +27,10 @@ REFERENCE = "_reference"
 _OF_FOLDS = ("partitions", "stratified", "scaling")
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
-    SUPERVISED: (BaselineTask.CLASSIFICATION,),
-    UNSUPERVISED: (BaselineTask.CLUSTERING,),
-    SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
-    ALTERNATIVE: (),
+    Paradigm.SUPERVISED: (BaselineTask.CLASSIFICATION,),
+    Paradigm.UNSUPERVISED: (BaselineTask.CLUSTERING,),
+    Paradigm.SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
+    Paradigm.ALTERNATIVE: (),
 }
 
 
@@ -104,9 +94,9 @@ def is_scaling(name: str) -> bool:
 def parameters_of(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
     """Return the task's parameters; as many clusters as there are classes, where no other number is named."""
     parameters = dict(experiment.get("paradigm_params", {}))
-    if experiment["paradigm"] == SUPERVISED:
+    if experiment["paradigm"] == Paradigm.SUPERVISED:
         return parameters
-    if experiment["paradigm"] == ALTERNATIVE:
+    if experiment["paradigm"] == Paradigm.ALTERNATIVE:
         asked = experiment["labellings"][entry.name]
         sought = _labellings_of(entry).get(asked.get("sought", ""), {})
         return {"n_clusters": asked.get("n_clusters", len(sought)), **parameters}
@@ -123,8 +113,11 @@ def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
     return {**({CLASSES: entry.classes} if entry.classes else {}), **entry.labellings}
 
 
-def check_sections(config: Config) -> None:
-    """Raise ``ConfigError`` for the first kernel, solver or baseline that cannot be built, or whose name is taken."""
+def faults_of_sections(config: Config) -> Iterator[str]:
+    """Yield kernels, solvers and baselines that cannot be built, and names that results would share.
+
+    A baseline's must not be a solver's, nor a kernel's the word for none.
+    """
     builders: dict[str, Callable[[Any], object]] = {
         "kernels": check_definition,
         "solvers": lambda definition: build_solver(method_of(definition)),
@@ -135,23 +128,19 @@ def check_sections(config: Config) -> None:
             try:
                 build(definition)
             except (InputError, DataError) as error:
-                raise ConfigError(f"config: {section}.{name}: {error}") from error
+                yield f"{section}.{name}: {error}"
     for section in ("solvers", "baselines"):
-        for name in config.get(section, {}):
-            if name.endswith(REFERENCE):
-                raise ConfigError(
-                    f"config: {section}.{name}: names that end in {REFERENCE} are those of a record beside one's own "
-                    f"runs; choose another, such as {name.removesuffix(REFERENCE) or 'mine'}_own"
-                )
-    # Results lie under names: a baseline's must not be a solver's, nor a kernel's the word for none.
+        for name in (name for name in config.get(section, {}) if name.endswith(REFERENCE)):
+            own = f"{name.removesuffix(REFERENCE) or 'mine'}_own"
+            yield f"{section}.{name}: names that end in {REFERENCE} are those of a record shown beside; take {own}"
     if NO_KERNEL in config.get("kernels", {}):
-        raise ConfigError(f"config: kernels.{NO_KERNEL}: the name means that there is no kernel; choose another")
-    if shared := sorted(set(config.get("solvers", {})) & set(config.get("baselines", {}))):
-        raise ConfigError(f"config: baselines.{shared[0]}: a solver has this name too; give one of them another")
+        yield f"kernels.{NO_KERNEL}: the name means that there is no kernel; choose another"
+    for name in sorted(set(config.get("solvers", {})) & set(config.get("baselines", {}))):
+        yield f"baselines.{name}: a solver has this name too; give one of them another"
 
 
-def check_experiment(place: str, experiment: Config, config: Config) -> None:
-    """Raise ``ConfigError`` for the first fault of the experiment at ``place``."""
+def faults_of(experiment: Config, config: Config) -> Iterator[str]:
+    """Yield the faults of an experiment that a schema cannot find; each begins with its key."""
     registry = registry_of(config)
     for key, kind, allowed in (
         ("datasets", "data set", registry),
@@ -160,187 +149,144 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         ("components", "data set", registry),
         ("rows", "data set", registry),
     ):
-        check_names(f"{place}.{key}", kind, experiment.get(key, ()), allowed)
-    for name in experiment["solvers"]:
-        if name not in (solvers := config.get("solvers", {})):
-            raise ConfigError(f"config: {place}.solvers: {unknown_solver(name, solvers)}")
-    _check_kernels(place, experiment, config)
-    _check_baselines(place, experiment, config)
-    _check_scheduler(place, experiment, config)
-    _check_starts(place, experiment, config)
-    _check_shown(place, experiment)
-    _check_split(place, experiment)
-    for dataset in experiment["datasets"]:
-        lacks = registry[dataset].lacks
-        if experiment["paradigm"] == ALTERNATIVE and lacks != "features":
-            _check_labellings(place, experiment, registry[dataset])
-        elif lacks:
-            raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
-        _check_components(place, experiment, registry[dataset])
-        _check_samples(place, experiment, registry[dataset])
-        _check_parameters(place, experiment, registry[dataset])
+        yield from unknown_names(key, kind, experiment.get(key, ()), allowed)
+    solvers = config.get("solvers", {})
+    yield from (f"solvers: {unknown_solver(name, solvers)}" for name in experiment["solvers"] if name not in solvers)
+    yield from _faults_of_kernels(experiment, config)
+    yield from _faults_of_baselines(experiment, config.get("baselines", {}))
+    yield from _faults_of_starts(experiment, config)
+    yield from _faults_of_split(experiment)
+    for entry in (registry[dataset] for dataset in experiment["datasets"]):
+        if experiment["paradigm"] == Paradigm.ALTERNATIVE and entry.lacks != "features":
+            yield from _faults_of_labellings(experiment, entry)
+        elif entry.lacks:
+            yield f"datasets: data set {entry.name!r} has no {entry.lacks}; experiments need them"
+        yield from _faults_of_components(experiment, entry)
+        yield from _faults_of_samples(experiment, entry)
+        yield from _faults_of_parameters(experiment, entry)
 
 
-def _check_kernels(place: str, experiment: Config, config: Config) -> None:
-    aligned = [name for name in experiment["kernels"] if config["kernels"][name].get("weights") == "alignment"]
-    if aligned and experiment["paradigm"] != SUPERVISED:
-        raise ConfigError(
-            f"config: {place}.kernels: the weights of {aligned[0]!r} are aligned with labels, which an "
-            f"{experiment['paradigm']} experiment has not; name a kernel with given weights"
-        )
-
-
-def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
-    if (scheduler := experiment.get("evaluation", {}).get("scheduler")) is None:
+def _faults_of_kernels(experiment: Config, config: Config) -> Iterator[str]:
+    kernels, scheduler = config["kernels"], experiment.get("evaluation", {}).get("scheduler")
+    for name in experiment["kernels"]:
+        if kernels[name].get("weights") == "alignment" and experiment["paradigm"] != Paradigm.SUPERVISED:
+            yield (
+                f"kernels: the weights of {name!r} are aligned with labels, which an {experiment['paradigm']} "
+                "experiment has not; name a kernel with given weights"
+            )
+    if scheduler is None:
         return
     try:
         Evaluation(scheduler=scheduler)
     except InputError as error:
-        raise ConfigError(f"config: {place}.evaluation.scheduler: {error}") from error
+        yield f"evaluation.scheduler: {error}"
     for name in experiment["kernels"]:
-        if (family := config["kernels"][name]["family"]) not in STREAMED_FAMILIES:
-            raise ConfigError(
-                f"config: {place}.evaluation.scheduler: the kernel {name!r} is of the family {family!r}, which needs "
-                f"all pairs of samples; a scheduler computes those of the families {', '.join(STREAMED_FAMILIES)}: "
-                "choose among them, or leave the scheduler out"
+        if (family := kernels[name]["family"]) not in STREAMED_FAMILIES:
+            yield (
+                f"evaluation.scheduler: the kernel {name!r} is of the family {family!r}, which needs all pairs of "
+                f"samples; choose among the families {', '.join(STREAMED_FAMILIES)}, or leave the scheduler out"
             )
 
 
-def _check_starts(place: str, experiment: Config, config: Config) -> None:
+def _faults_of_starts(experiment: Config, config: Config) -> Iterator[str]:
     for name in experiment["solvers"]:
-        definition = config["solvers"][name]
-        if "starts" not in definition:
-            continue
-        if experiment["paradigm"] != SUPERVISED:
-            raise ConfigError(
-                f"config: {place}.solvers: {name!r} has {definition['starts']} starts, which is for supervised "
-                f"experiments; this one is {experiment['paradigm']}, and a start is that of an alternation: leave "
-                "starts out"
-            )
-        start = definition.get("start", experiment["start"])
-        if start != "random":
-            raise ConfigError(
-                f"config: {place}.solvers: {name!r} has {definition['starts']} starts that are all the same, since its "
-                f"start is {start!r}; write start: random in solvers.{name}, or leave starts out"
-            )
+        definition, paradigm = config["solvers"][name], experiment["paradigm"]
+        many, start = f"solvers: {name!r} has {definition.get('starts')} starts", definition.get("start")
+        if "starts" in definition and paradigm != Paradigm.SUPERVISED:
+            yield f"{many}, which is for supervised experiments; this one is {paradigm}: leave starts out"
+        elif "starts" in definition and (start or experiment["start"]) != "random":
+            yield f"{many} that are all the same; write start: random in solvers.{name}, or leave starts out"
 
 
-def _check_baselines(place: str, experiment: Config, config: Config) -> None:
-    wanted = _TASKS[experiment["paradigm"]]
-    if not wanted and experiment.get("baselines"):
-        raise ConfigError(
-            f"config: {place}.baselines: {experiment['baselines'][0]!r} does not fit an experiment that is "
-            f"{experiment['paradigm']}: no baseline differs from a given labelling; leave them out"
-        )
-    tasks = {name: build_baseline(definition).task for name, definition in config.get("baselines", {}).items()}
+def _faults_of_baselines(experiment: Config, defined: Config) -> Iterator[str]:
+    tasks = {name: build_baseline(definition).task for name, definition in defined.items()}
+    wanted, paradigm = _TASKS[experiment["paradigm"]], experiment["paradigm"]
+    fitting = ", ".join(sorted(name for name, task in tasks.items() if task in wanted))
     for name in experiment.get("baselines", []):
         if tasks[name] not in wanted:
-            fitting = ", ".join(sorted(other for other, task in tasks.items() if task in wanted))
-            raise ConfigError(
-                f"config: {place}.baselines: {name!r} is a baseline of {tasks[name]}; this experiment is "
-                f"{experiment['paradigm']}, where these fit: {fitting or 'none that is defined'}"
+            yield (
+                f"baselines: {name!r} is a baseline of {tasks[name]}; this experiment is {paradigm}, where these fit: "
+                f"{fitting or 'none'}"
             )
 
 
-def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> None:
+def _faults_of_labellings(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
     asked, known = experiment.get("labellings", {}).get(entry.name), _labellings_of(entry)
+    place = f"labellings.{entry.name}"
     if asked is None:
-        raise ConfigError(f"config: {place}.labellings names no given labelling for data set {entry.name!r}")
+        yield f"labellings names no given labelling for data set {entry.name!r}"
+        return
     for key, allowed in (("given", [*known, CLUSTERS]), ("sought", list(known))):
-        check_names(
-            f"{place}.labellings.{entry.name}.{key}", "labelling", [asked[key]] if key in asked else (), allowed
-        )
+        yield from unknown_names(f"{place}.{key}", "labelling", [asked[key]] if key in asked else (), allowed)
     if "sought" not in asked and "n_clusters" not in asked:
-        raise ConfigError(
-            f"config: {place}.labellings.{entry.name} names no labelling that is sought; its n_clusters must be given"
-        )
+        yield f"{place} names no labelling that is sought; its n_clusters must be given"
 
 
-def _check_shown(place: str, experiment: Config) -> None:
-    if (experiment["paradigm"] == SEMI_SUPERVISED) != ("shown" in experiment):
-        raise ConfigError(
-            f"config: {place}.shown: a semi-supervised experiment says how many labels of each class are shown, a "
-            f"number or a share below 1; this one is {experiment['paradigm']} and "
-            f"{'says' if 'shown' in experiment else 'does not say'} so"
-        )
-
-
-def _check_components(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    components, dataset = experiment["components"].get(entry.name), entry.name
+def _faults_of_components(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
+    components, dataset, n_features = experiment["components"].get(entry.name), entry.name, entry.n_features
+    place = f"components.{dataset} is {components!r}"
+    is_judged = experiment["paradigm"] != Paradigm.ALTERNATIVE and "published" not in experiment
     if components is None:
-        raise ConfigError(f"config: {place}.components names no number of components for data set {dataset!r}")
-    if components == EIGENGAP and experiment.get("baselines"):
-        raise ConfigError(
-            f"config: {place}.components.{dataset} is {EIGENGAP!r}, a rule for the solvers' problems, which "
-            f"{experiment['baselines'][0]!r} of {place}.baselines has not; name a number, or leave baselines out"
-        )
-    if components != EIGENGAP and components > entry.n_features:
-        raise ConfigError(
-            f"config: {place}.components.{dataset} is {components}; data set {dataset!r} has {entry.n_features} "
-            f"features, so it must be between 1 and {entry.n_features}"
-        )
-    judged = experiment["paradigm"] != ALTERNATIVE and "published" not in experiment
-    if judged and components == entry.n_features > 1:
-        raise ConfigError(
-            f"config: {place}.components.{dataset} is {components}, as many as data set {dataset!r} has features: then "
-            f"W only rotates the samples, no kernel sees that, and all solvers tie; give at most {components - 1}"
+        yield f"components names no number of components for data set {dataset!r}"
+    elif components == EIGENGAP:
+        for name in experiment.get("baselines", ()):
+            yield f"{place}, a rule for solvers, which {name!r} of baselines has not; name a number, or no baselines"
+    elif components > n_features:
+        yield f"{place}; data set {dataset!r} has {n_features} features, so it must be between 1 and {n_features}"
+    elif is_judged and components == n_features > 1:
+        yield (
+            f"{place}, as many as data set {dataset!r} has features: then W only rotates the samples, no kernel sees "
+            f"that, and all solvers tie; give at most {components - 1}"
         )
 
 
-def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    if experiment["paradigm"] == SUPERVISED:
+def _faults_of_parameters(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
+    if experiment["paradigm"] == Paradigm.SUPERVISED:
         if (named := experiment.get("paradigm_params", {})) not in ({}, {LABELS: INTEGERS}):
-            raise ConfigError(
-                f"config: {place}.paradigm_params is {named}; supervised experiments have no parameters but "
-                f"{LABELS}: {INTEGERS}, an error of published runs"
+            yield (
+                f"paradigm_params is {named}; supervised experiments have no parameters but {LABELS}: {INTEGERS}, an "
+                "error of published runs"
             )
         return
     try:
         # Two labels are a labelling; a task is only checked for whether it can be built.
-        given = None if experiment["paradigm"] == UNSUPERVISED else np.arange(2)
+        given = None if experiment["paradigm"] == Paradigm.UNSUPERVISED else np.arange(2)
         build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), given)
     except InputError as error:
-        raise ConfigError(f"config: {place}.paradigm_params: {error}") from error
+        yield f"paradigm_params: {error}"
 
 
-def _check_split(place: str, experiment: Config) -> None:
-    split, folds = split_of(experiment), experiment.get("folds")
-    if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
-        raise ConfigError(
-            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so "
-            f"{experiment['paradigm']} experiments need split: none (all rows, once) or subsets"
+def _faults_of_split(experiment: Config) -> Iterator[str]:
+    split, folds, paradigm = split_of(experiment), experiment.get("folds"), experiment["paradigm"]
+    if (paradigm == Paradigm.SEMI_SUPERVISED) != ("shown" in experiment):
+        need = "needs a number of labels shown of each class, or a share below 1"
+        yield f"shown: a semi-supervised experiment {need}; others have none, and this one is {paradigm}"
+    if split is Split.FOLDS and paradigm != Paradigm.SUPERVISED:
+        yield (
+            f"split is 'folds'; clusters of training rows say nothing of test rows, so {paradigm} experiments need "
+            "split: none (all rows, once) or subsets"
         )
-    if split is Split.NONE and folds not in (None, 1) and experiment["paradigm"] != SEMI_SUPERVISED:
-        raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
+    if split is Split.NONE and folds not in (None, 1) and paradigm != Paradigm.SEMI_SUPERVISED:
+        yield f"folds is {folds}; with split: none all rows are used once, so leave it out"
     if split is not Split.NONE and folds is None:
-        raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")
+        yield f"folds is missing; split: {split} needs it"
     if split is Split.FOLDS and folds is not None and folds < 2:
-        raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
+        yield f"folds is {folds}; it must be at least 2"
     if split is not Split.SUBSETS and "rows" in experiment:
-        raise ConfigError(f"config: {place}.rows is set with split: {split}; only split: subsets draws rows")
-    for key in _OF_FOLDS:
-        if split is not Split.FOLDS and key in experiment:
-            raise ConfigError(f"config: {place}.{key} is set with split: {split}; only split: folds makes partitions")
+        yield f"rows is set with split: {split}; only split: subsets draws rows"
+    for key in (key for key in _OF_FOLDS if split is not Split.FOLDS and key in experiment):
+        yield f"{key} is set with split: {split}; only split: folds makes partitions"
 
 
-def _check_samples(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    dataset, split = entry.name, split_of(experiment)
-    if experiment.get("shown", 0) >= max(entry.class_counts, default=0) > 0:
-        raise ConfigError(
-            f"config: {place}.shown is {experiment['shown']}; the largest class of data set {dataset!r} has "
-            f"{max(entry.class_counts)} samples, so no label would be hidden: it must be below that, or a share below 1"
-        )
-    if split is Split.FOLDS and experiment["folds"] > max(entry.class_counts):
-        raise ConfigError(
-            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
-            f"{max(entry.class_counts)} samples, so it must be at most that"
-        )
-    if split is Split.SUBSETS:
-        rows = experiment.get("rows", {}).get(dataset)
-        if rows is None:
-            raise ConfigError(f"config: {place}.rows names no number of rows for data set {dataset!r}")
-        if rows > entry.n_samples:
-            raise ConfigError(
-                f"config: {place}.rows.{dataset} is {rows}; data set {dataset!r} has {entry.n_samples} samples, so it "
-                f"must be between 2 and {entry.n_samples}"
-            )
+def _faults_of_samples(experiment: Config, entry: DatasetEntry) -> Iterator[str]:
+    split, largest = split_of(experiment), max(entry.class_counts, default=0)
+    of_class = f"the largest class of data set {entry.name!r} has {largest} samples"
+    if experiment.get("shown", 0) >= largest > 0:
+        yield f"shown is {experiment['shown']}; {of_class}, so it must be below that, or a share below 1"
+    if split is Split.FOLDS and experiment["folds"] > largest:
+        yield f"folds is {experiment['folds']}; {of_class}, so it must be at most that"
+    rows, n = experiment.get("rows", {}).get(entry.name), entry.n_samples
+    if split is Split.SUBSETS and rows is None:
+        yield f"rows names no number of rows for data set {entry.name!r}"
+    elif split is Split.SUBSETS and rows > n:
+        yield f"rows.{entry.name} is {rows}; data set {entry.name!r} has {n} samples, so it must be between 2 and {n}"

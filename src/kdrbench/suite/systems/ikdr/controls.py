@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,33 +21,8 @@ _SAME_COST = 1e-9
 _ERRORS = 2.0
 
 
-class LosingCell(NamedTuple):
-    """A solver's cell that is worse than that of the random projection ``random``, in means over ``folds`` folds.
-
-    ``what`` is cost or quality; ``mean`` and ``random_mean`` are those of ``what``.
-    """
-
-    experiment: str
-    dataset: str
-    kernel: str
-    method: str
-    random: str
-    what: str
-    mean: float
-    random_mean: float
-    folds: int
-
-    def __str__(self) -> str:
-        """Return the cell in words."""
-        return (
-            f"{self.experiment}/{self.dataset}/{self.kernel}/{self.method}: {self.what} {self.mean:.6g} is "
-            f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over "
-            f"{counted(self.folds, 'fold')}"
-        )
-
-
-def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
-    """Return the cells in which a solver that is no control loses to a random projection, cost first.
+def losing_cells(rows: Iterable[Any], config: Config) -> list[str]:
+    """Return in words the cells in which a solver that is no control loses to a random projection, cost first.
 
     ``rows`` are records, or rows of the merged table as ``itertuples`` gives them. Random projections are the solvers
     of the configuration whose method is ``start_alone`` with ``start: random``, their own or their experiment's. Folds
@@ -67,19 +42,19 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
             theirs = cells.get((experiment, dataset, kernel, random), {})
             for what in ("cost", "quality"):
                 if compared := _compare(what, runs, theirs):
-                    found.append(LosingCell(experiment, dataset, kernel, solver, random, what, *compared))
+                    found.append(
+                        f"{experiment}/{dataset}/{kernel}/{solver}: {what} {compared[0]:.6g} is worse than "
+                        f"{compared[1]:.6g} of the random projection {random!r}, over {counted(compared[2], 'fold')}"
+                    )
     return found
 
 
 def random_ones(experiment: str, config: Config) -> list[str]:
     """Return the solvers of an experiment that take the random start for the result."""
     chosen = config["experiments"][experiment]
-    return [
-        name
-        for name in chosen["solvers"]
-        if config["solvers"][name]["method"] == "start_alone"
-        and config["solvers"][name].get("start", chosen["start"]) == "random"
-    ]
+    defined = {name: config["solvers"][name] for name in chosen["solvers"]}
+    alone = {name: one.get("start", chosen["start"]) for name, one in defined.items() if one["method"] == "start_alone"}
+    return [name for name, start in alone.items() if start == "random"]
 
 
 def controls_of(experiment: str, config: Config) -> frozenset[str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import ENDED
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
+from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
@@ -37,9 +38,6 @@ from kdrbench.suite.reports.tables.labels import (
     method_label,
 )
 from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Source
 
 _CAPTION = (
     "How far the lowest cost so far of each solver is above the best known of the run's problem, "

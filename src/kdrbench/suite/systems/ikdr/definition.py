@@ -21,8 +21,6 @@ NO_KERNEL = "none"
 CLUSTERS = "clusters"
 # The q below which the spectrum of Phi_0 has its largest gap (ISM+, Eq. 50), one for each run.
 EIGENGAP = "eigengap"
-SUPERVISED, UNSUPERVISED = "supervised", "unsupervised"
-SEMI_SUPERVISED, ALTERNATIVE = "semi_supervised", "alternative"
 # The only parameter of supervised runs: solvers get class integers in place of one-hot labels (:func:`.integer_gamma`).
 LABELS, INTEGERS = "labels", "integers"
 
@@ -41,6 +39,15 @@ _FACTORED = ("linear", "squared")
 # What a definition says of how a problem is solved, and how often its folds are drawn; the rest says which problem.
 _OF_SOLUTION = ("kind", "method", "start", "starts", "evaluation", "partitions")
 _OF_PARAMETERS = ("rule", "tolerance", "max_rounds", LABELS)
+
+
+class Paradigm(StrEnum):
+    """What is learned: from all labels, from none, from some, or to differ from given clusters."""
+
+    SUPERVISED = "supervised"
+    UNSUPERVISED = "unsupervised"
+    SEMI_SUPERVISED = "semi_supervised"
+    ALTERNATIVE = "alternative"
 
 
 class Kind(StrEnum):
@@ -119,7 +126,7 @@ def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> flo
     q = d if q == EIGENGAP else q
     family = definition["kernel"].get("family")
     evaluations = _EVALUATIONS.get(definition["method"]["method"], _RIVAL) if family else _BASELINE
-    if family and definition["paradigm"] != SUPERVISED:
+    if family and definition["paradigm"] != Paradigm.SUPERVISED:
         # An alternation solves again in each of its rounds.
         evaluations *= _JOINT_ROUNDS if definition["parameters"].get("rule") == "joint" else _ROUNDS
     pairs = n * (d if family in _FACTORED else n)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import islice
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset, Standardiser
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import InputError, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 
@@ -41,14 +39,8 @@ class Fold:
     shown: NDArray[np.bool_] | None = None
 
     def labelling(self, name: str) -> NDArray[np.int64]:
-        """Return the training samples' codes in a labelling, ``classes`` being one.
-
-        Raises ``InputError`` naming those there are.
-        """
-        known = {CLASSES: self.train_labels, **self.labellings}
-        if name not in known:
-            raise InputError(unknown_name("labelling", name, sorted(known)))
-        return known[name]
+        """Return the training samples' codes in a labelling, ``classes`` being one."""
+        return self.train_labels if name == CLASSES else self.labellings[name]
 
     @property
     def partial_labels(self) -> NDArray[np.int64]:
@@ -146,14 +138,20 @@ def make_fold(
     The partition depends on the data set's name, the seed and its own number alone. It is ``stratified``, or shuffled
     without regard to classes; a test fold may lack a class.
 
-    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), when no
-    class has as many members as there are folds, or when shuffling leaves a training part without a class.
+    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), or when
+    shuffling leaves a training part without a class.
     """
-    _check_counts(dataset, n_folds)
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    _check_counts(dataset)
     partition, place = divmod(number, n_folds)
     # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
     axes = ("split", dataset.name, seed, *([partition] if partition else []))
-    train, test = next(islice(_parts(dataset, n_folds, seed_of(*axes) % 2**32, stratified=stratified), place, None))
+    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed_of(*axes) % 2**32)
+    with warnings.catch_warnings():
+        # Some class has fewer members than there are folds: allowed here.
+        warnings.simplefilter("ignore", UserWarning)
+        train, test = list(splitter.split(dataset.features, dataset.labels))[place]
     missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
     if missing.size:
         raise InputError(
@@ -163,27 +161,14 @@ def make_fold(
     return replace(_parted(dataset, train, test, scaling), partition=partition)
 
 
-def _check_counts(dataset: Dataset, n_folds: int) -> None:
+def _check_counts(dataset: Dataset) -> None:
     counts = np.bincount(dataset.labels, minlength=len(dataset.class_names))
     if counts.min() < 2:
         lonely = dataset.class_names[int(counts.argmin())]
         raise InputError(
-            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross "
-            "validation needs at "
-            "least 2, so that each training fold holds each class; leave the class out"
+            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross validation "
+            "needs at least 2, so that each training fold holds each class; leave the class out"
         )
-    if counts.max() < n_folds:
-        raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
-
-
-def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        # Some class has fewer members than there are folds: allowed here.
-        warnings.simplefilter("ignore", UserWarning)
-        yield from cast("Iterator[tuple[_Rows, _Rows]]", splitter.split(dataset.features, dataset.labels))
 
 
 def whole(dataset: Dataset) -> Fold:

@@ -18,7 +18,7 @@ from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.solvers.monitor import Iterate, MonitorProxy, State
+from kdrbench.solvers.monitor import Iterate, IterationMonitor, MonitorProxy, State
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
 from kdrbench.suite.engine.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
@@ -51,18 +51,19 @@ class Ended:
     uses_degrees: bool = True
 
 
-class TimedMonitor:
+class TimedMonitor(IterationMonitor):
     """Counts iterations and solver seconds, and stops when its clock shows the run's time limit."""
 
     stop_status = Status.TIME_LIMIT
-    resumed: State | None = None
 
     def __init__(self, referee: Referee) -> None:
-        self.iterations = 0
-        self.trace: list[tuple[float, float, float]] = []
-        self.clock = referee.clock()
-        self.stop_message = referee.limit_message
-        self._limit_s = referee.limits.time_s
+        super().__init__()
+        self._referee, self._limit_s, self.clock = referee, referee.limits.time_s, referee.clock()
+
+    @property
+    def stop_message(self) -> str:
+        """The limit that was reached."""
+        return self._referee.limit_message
 
     def begin(self) -> None:
         """Start the clock."""
@@ -85,18 +86,12 @@ class TimedMonitor:
         """Return whether time is left, while the clock runs."""
         return self.clock.running_s() < self._limit_s
 
-    def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep the state; this monitor keeps nothing."""
-
     def evaluate(self, iterate: Iterate) -> None:
         """Evaluate an iterate while the clock is paused; this monitor does not."""
 
     def end(self) -> None:
         """Stop the clock."""
         self.clock.stop()
-
-    def accept(self, projection: FloatArray) -> None:
-        """Note the checked result; nothing to note here."""
 
 
 class _Seen(NamedTuple):
@@ -130,7 +125,7 @@ class ProjectionMonitor(TimedMonitor):
         calls: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(referee)
-        self._referee, self._objective, self._n_components = referee, objective.fresh(), n_components
+        self._objective, self._n_components = objective.fresh(), n_components
         self._calls = calls
         self.costs: list[float] = []
         self._last: _Seen | None = None
@@ -194,10 +189,7 @@ class ProjectionMonitor(TimedMonitor):
 
     def _evaluate(self, projection: FloatArray) -> None:
         began = time.perf_counter()
-        # A subclass of an array may show one thing and hold another: what is checked is what is evaluated and kept.
-        projection = np.asarray(projection)
-        if projection.dtype != float:
-            raise InputError(f"the iterate holds {projection.dtype}; it must be an array of {np.dtype(float)}")
+        projection = np.asarray(projection, dtype=float)
         check_projection("iterate", projection, self._objective.n_features, self._n_components)
         cost = -self._objective.value(projection)
         stationarity = relative_stationarity(projection, self._objective.gradient(projection))

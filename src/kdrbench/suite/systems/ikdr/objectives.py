@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -29,20 +27,20 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import InputError
 
 Array = NDArray[np.float64]
-# Rows above which not all n x n distances are formed: 200 MB.
-MOST_SAMPLES = 5000
-# f, f' and f'' of beta between some rows and all samples.
-Derivatives = Callable[[Array, slice], tuple[Array, Array, Array]]
+# f and f' of beta between some rows and all samples.
+Derivatives = Callable[[Array, slice], tuple[Array, Array]]
 # Entries of a block of rows against all samples: a few such arrays fit a cache.
 _ENTRIES = 2**18
 _EPS = np.finfo(float).eps
 # Dimensions of the tangent space up to which a Hessian is formed, and those up to which runs have an eigengap.
 _DIRECTIONS_OF_HESSIANS, _DIRECTIONS_OF_GAPS = 60, 400
+# Steps of central differences, whose error is the square of a step or the rounding of gradients over it.
+_STEP = 1e-5
 
 
 @dataclass(frozen=True)
 class Member:
-    """One kernel of a sum: its weight, whether it is one of products, and f, f', f'' as a function of beta."""
+    """One kernel of a sum: its weight, whether it is one of products, and f, f' as functions of beta."""
 
     weight: float
     of_products: bool
@@ -51,23 +49,6 @@ class Member:
     def beta(self, rows: Array, samples: Array) -> Array:
         """Return beta of projected ``rows`` (m x q) against all ``samples`` (n x q)."""
         return rows @ samples.T if self.of_products else cdist(rows, samples, "sqeuclidean")
-
-
-def _once(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of an array that computes its number once: all solvers and kernels of a fold share it."""
-    found: dict[tuple[Any, ...], float] = {}
-
-    @wraps(function)
-    def held(features: Array, *options: int) -> float:
-        key = (features.shape, sha256(np.ascontiguousarray(features).data).digest(), *options)
-        if key not in found:
-            found[key] = function(features, *options)
-        return found[key]
-
-    return held
-
-
-_rank = _once(np.linalg.matrix_rank)
 
 
 def members_of(definition: Mapping[str, Any], features: Array, n_components: int, labels: Any = None) -> list[Member]:
@@ -88,9 +69,9 @@ def members_of(definition: Mapping[str, Any], features: Array, n_components: int
 def _member(definition: Mapping[str, Any], features: Array, n_components: int) -> Member:
     family, offset = definition["family"], float(definition.get("offset", 1.0))
     if family == "linear":
-        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta), np.zeros_like(beta)))
+        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta)))
     if family == "squared":
-        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta), np.zeros_like(beta)))
+        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta)))
     if family == "multiquadric":
         return Member(1.0, False, lambda beta, _: _multiquadric(np.sqrt(beta + offset**2)))
     if family == "polynomial":
@@ -106,19 +87,18 @@ def _member(definition: Mapping[str, Any], features: Array, n_components: int) -
     raise InputError(f"the kernel family {family!r} is not among those that are verified")
 
 
-def _multiquadric(root: Array) -> tuple[Array, Array, Array]:
-    return -root, -0.5 / root, 0.25 / root**3
+def _multiquadric(root: Array) -> tuple[Array, Array]:
+    return -root, -0.5 / root
 
 
-def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array, Array]:
-    power = np.asarray(base ** max(degree - 2, 0))
-    first = power * base if degree > 1 else np.ones_like(base)
-    return first * base, degree * slope * first, degree * (degree - 1) * slope**2 * power
+def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array]:
+    power = np.asarray(base ** (degree - 1))
+    return power * base, degree * slope * power
 
 
-def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array, Array]:
+def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array]:
     value = np.exp(-beta * rate)
-    return value, -rate * value, rate**2 * value
+    return value, -rate * value
 
 
 def _bandwidth(sigma: Any, features: Array) -> float:
@@ -130,15 +110,9 @@ def _bandwidth(sigma: Any, features: Array) -> float:
     return float(words[0] if len(words) == 2 else 1.0) * median_distance(features)
 
 
-@_once
-def median_distance(features: Array, most: int = MOST_SAMPLES) -> float:
-    """Return the median of all n x n distances between rows, the n zeros of rows to themselves included.
-
-    Above ``most`` rows each pair is held once.
-    """
+def median_distance(features: Array) -> float:
+    """Return the median of all n x n distances between rows, the n zeros of rows to themselves included."""
     n = len(features)
-    if n <= most:
-        return float(np.median(cdist(features, features)))
     squares, norms, end = np.empty(n * (n - 1) // 2), np.einsum("ij,ij->i", features, features), 0
     for begin in range(0, n, 512):
         rows = features[begin : begin + 512]
@@ -189,7 +163,7 @@ class Pairs:
     def first_order(self, projection: Array) -> tuple[float, Array]:
         """Return -F and dF/dW (d x q) at W."""
         total, gradient, samples = 0.0, np.zeros_like(projection), self.features @ projection
-        for rows, member, gamma, (value, slope, _) in self._blocks(samples):
+        for rows, member, gamma, (value, slope) in self._blocks(samples):
             total += float((gamma * value).sum())
             gradient += self._pulled(member, rows, (gamma * slope) @ _with_ones(samples), samples)
         return -total, gradient
@@ -197,31 +171,16 @@ class Pairs:
     def surrogate(self, projection: Array) -> Array:
         """Return P, d x d and symmetric, with dF/dW = 2 P W."""
         result = np.zeros((self.features.shape[1],) * 2)
-        for rows, member, gamma, (_, slope, _) in self._blocks(self.features @ projection):
+        for rows, member, gamma, (_, slope) in self._blocks(self.features @ projection):
             weights, left = gamma * slope, self.features[rows].T
             across = left @ (weights @ self.features)
             result += across if member.of_products else 2.0 * ((left * weights.sum(axis=1)) @ left.T - across)
         return 0.5 * (result + result.T)
 
-    def turned(self, projection: Array, directions: Sequence[Array]) -> list[Array]:
-        """Return the derivative of the gradient along each of the ``directions`` Z, d x q."""
-        results = [np.zeros_like(projection) for _ in directions]
-        samples = self.features @ projection
-        extended = _with_ones(samples)
-        every_moved = [self.features @ direction for direction in directions]
-        for rows, member, gamma, (_, slope, bend) in self._blocks(samples):
-            first, second = gamma * slope, gamma * bend
-            squares, plain = _summed(second, samples, extended), second @ extended
-            for result, moved in zip(results, every_moved, strict=True):
-                # The derivative of beta is y_i'z_j + z_i'y_j, or 2 (y_i - y_j)'(z_i - z_j): sums over j of its factors.
-                sums = np.einsum("iq,iqp->ip", samples[rows], _summed(second, moved, extended))
-                sums += np.einsum("iq,iqp->ip", moved[rows], squares)
-                if not member.of_products:
-                    own = np.einsum("ij,ij->i", samples, moved)[:, None]
-                    sums = 2.0 * (own[rows] * plain + second @ (own * extended) - sums)
-                result += self._pulled(member, rows, first @ _with_ones(moved), moved)
-                result += self._pulled(member, rows, sums, samples)
-        return results
+    def turned(self, projection: Array, direction: Array) -> Array:
+        """Return the derivative of the gradient along a direction Z, d x q."""
+        ahead, behind = (self.first_order(projection + step * direction)[1] for step in (_STEP, -_STEP))
+        return (ahead - behind) / (2.0 * _STEP)
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
         """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
@@ -230,8 +189,8 @@ class Pairs:
             return np.asarray(2.0 * left @ sums[:, :-1])
         return np.asarray(4.0 * left @ (sums[:, -1:] * samples[rows] - sums[:, :-1]))
 
-    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array, Array]]]:
-        """Yield rows, a member, its weight times Gamma, and f, f', f'' of these rows against all projected samples."""
+    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array]]]:
+        """Yield rows, a member, its weight times Gamma, and f, f' of these rows against all projected samples."""
         step = max(1, _ENTRIES // len(samples))
         for begin in range(0, len(samples), step):
             rows = slice(begin, min(begin + step, len(samples)))
@@ -246,12 +205,6 @@ def _with_ones(samples: Array) -> Array:
     return np.column_stack([samples, np.ones(len(samples))])
 
 
-def _summed(weights: Array, samples: Array, others: Array) -> Array:
-    """Return the sums over j of a_ij y_j z_j', m x q x p, for weights a (m x n), y in ``samples``, z in ``others``."""
-    products = np.einsum("jq,jp->jqp", samples, others)
-    return np.asarray((weights @ products.reshape(len(samples), -1)).reshape(-1, *products.shape[1:]))
-
-
 def stationarity(projection: Array, gradient: Array) -> float:
     """Return |(I - WW') G| / |G|."""
     return float(np.linalg.norm(gradient - projection @ (projection.T @ gradient)) / np.linalg.norm(gradient))
@@ -262,15 +215,13 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
 
     Curvature is the smallest eigenvalue of the Riemannian Hessian of -F. The eigengap is the smallest eigenvalue of
     2 W'PW less the largest of 2 P outside W, where dF/dW = 2 P W, and ``eigengap_needed`` the largest <Z, 2 dP[Z] W>
-    over unit tangents Z. Directions are those of the rows of X, outside of which F does not change. In tangent spaces
-    of more than 60 dimensions the eigengap alone is returned, and of more than 400 nothing.
+    over unit tangents Z. Directions are those of the rows of X, outside of which F does not change. Of tangent spaces
+    of more than 400 dimensions nothing is returned; where more than 60 are in those directions, the eigengap alone.
     """
     d, q = projection.shape
-    if (_rank(pairs.features) - q) * q > _DIRECTIONS_OF_HESSIANS and (d - q) * q > _DIRECTIONS_OF_GAPS:
-        return {}
     complement = _complement(pairs, projection)
     n_outer = complement.shape[1]
-    if not n_outer or (n_outer * q > _DIRECTIONS_OF_HESSIANS and (d - q) * q > _DIRECTIONS_OF_GAPS):
+    if not n_outer or (d - q) * q > _DIRECTIONS_OF_GAPS:
         return {}
     surrogate = pairs.surrogate(projection)
     inner, outer = (2.0 * space.T @ surrogate @ space for space in (projection, complement))
@@ -283,10 +234,8 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     if n_outer * q > _DIRECTIONS_OF_HESSIANS:
         return found
     units = np.eye(n_outer * q).reshape(-1, n_outer, q)
-    images = pairs.turned(projection, [complement @ unit for unit in units])
-    hessian = np.array(
-        [(unit @ inner - complement.T @ image).ravel() for unit, image in zip(units, images, strict=True)]
-    )
+    images = [complement.T @ pairs.turned(projection, complement @ unit) for unit in units]
+    hessian = np.array([(unit @ inner - image).ravel() for unit, image in zip(units, images, strict=True)])
     # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W: this is 2 dP[Z] W.
     turns = np.kron(np.eye(n_outer), inner) - np.kron(outer, np.eye(q)) - hessian
     return found | {

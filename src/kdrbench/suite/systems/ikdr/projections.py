@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from kdrbench.datasets import Dataset, load_prepared
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError, counted
+from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
@@ -36,14 +36,11 @@ from kdrbench.suite.reports.figures.chart import (
     to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import ALTERNATIVE, Split, read_findings, split_of
+from kdrbench.suite.reports.making import Source
+from kdrbench.suite.reports.records import Paradigm, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of
 from kdrbench.suite.systems.ikdr.folds import Fold
-
-if TYPE_CHECKING:
-    from kdrbench.kernels.family import FloatArray
-    from kdrbench.suite.reports.making import Source
 
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15
@@ -114,7 +111,7 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
         series.append(
             Series(
                 f"{kernel_label(kernel)} kernel",
-                _places(angles.shape[1]),
+                [str(place + 1) for place in range(angles.shape[1])],
                 np.median(angles, axis=0).tolist(),
                 symbol=Symbol.DOT,
                 colour=colours[kernel],
@@ -123,15 +120,11 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
             )
         )
     n_features = next(iter(by_kernel.values()))[0].shape[0]
-    n_components = max(len(one.x) for one in series)
-    chance = angles_of_chance(n_features, n_components).tolist()
-    series.append(Series("random spaces", _places(n_components), chance, colour=BLACK, line=Line.DASHED))
+    places = [str(place + 1) for place in range(max(len(one.x) for one in series))]
+    chance = angles_of_chance(n_features, len(places)).tolist()
+    series.append(Series("random spaces", places, chance, colour=BLACK, line=Line.DASHED))
     title = f"{dataset_label(dataset)}, angles between folds"
     return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
-
-
-def _places(count: int) -> list[str]:
-    return [str(place + 1) for place in range(count)]
 
 
 def angles_between(projections: list[FloatArray]) -> FloatArray:
@@ -175,7 +168,7 @@ def scatter(source: Source) -> Chart | None:
                 samples = load_prepared(data / f"{dataset}.npz")
                 fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
                 classes, kind = _classes(fold), "class"
-                if experiment["paradigm"] == ALTERNATIVE:
+                if experiment["paradigm"] == Paradigm.ALTERNATIVE:
                     classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
                 panels.append(_scatter_panel(title, fold, projection, classes, kind))
@@ -184,7 +177,7 @@ def scatter(source: Source) -> Chart | None:
     caption = _SCATTER_CAPTION.format(
         solver=method_label(solver),
         parts=_PARTS if split_of(experiment) is Split.FOLDS else "",
-        colours=_CLUSTERS if experiment["paradigm"] == ALTERNATIVE else _CLASSES,
+        colours=_CLUSTERS if experiment["paradigm"] == Paradigm.ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
     return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
@@ -195,12 +188,11 @@ def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatA
 
     Each axis points to where its heaviest component is positive.
     """
-    centre = train.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(train - centre, full_matrices=False)
-    heaviest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[np.arange(len(axes)), heaviest])[:, None]
-    shares = sizes**2 / (sizes**2).sum()
-    return (train - centre) @ axes[:2].T, (others - centre) @ axes[:2].T, shares[:2]
+    from sklearn.decomposition import PCA
+
+    model = PCA(2, svd_solver="full").fit(train)
+    train, others = ((part - model.mean_) @ model.components_.T for part in (train, others))
+    return train, others, model.explained_variance_ratio_
 
 
 def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -111,12 +111,8 @@ def seed_from(*axes: object) -> int:
 
 def standardiser_of(features: Array) -> Any:
     """Return what centres and divides by the population's standard deviation; constant features become zero."""
-    scaler, varied = StandardScaler().fit(features), _varied(features)
+    scaler, varied = StandardScaler().fit(features), features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0)
     return lambda rows: scaler.transform(rows) * varied
-
-
-def _varied(features: Array) -> NDArray[np.bool_]:
-    return np.asarray(features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0))
 
 
 def _shown(shown: float, data: Dataset, run: int, seed: int) -> NDArray[np.bool_]:
@@ -148,7 +144,7 @@ def recompute_s(batch: Batch, row: Row, most: int) -> float:
         return 0.0
     kernels = definition["kernel"].get("members", [definition["kernel"]])
     medians = sum(str(one.get("sigma", "median")).endswith("median") for one in kernels if one["family"] == "gaussian")
-    of_medians = 0.5 * medians * (_PAIR_S / 3 + _FEATURE_S * int(row["n_features"]))
+    of_medians = medians * (_PAIR_S / 3 + _FEATURE_S * int(row["n_features"]))
     return n_samples**2 * (_PAIR_S * len(kernels) + of_medians)
 
 
@@ -344,14 +340,17 @@ class RunToVerify:
         return [(mu, np.where(shown[:, None], scores - scores[shown].mean(axis=0), 0.0), False)]
 
     def _of_clusters(self) -> dict[str, Number]:
+        """Return how far the clusters that the run has left agree with what is sought, and with what is given."""
         paradigm, found = self.definition["paradigm"], dict[str, Number]()
         if paradigm == "supervised" or (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
+        sought = "classes" if self.data.labels.size else None
         if paradigm == "alternative":
-            found["nmi_given"] = Number(_agreement(self._given(), clusters), _SHARE)
-        sought = self.definition["labellings"].get("sought") if paradigm == "alternative" else "classes"
-        if sought is not None and (sought != "classes" or self.data.labels.size):
-            found["quality"] = self._agreement_with(sought, clusters)
+            found["nmi_given"] = _agreement(self._given(), clusters)
+            sought = self.definition["labellings"].get("sought")
+        if sought is not None:
+            judged = self.samples.judged
+            found["quality"] = _agreement(self._labelling(sought)[judged], clusters[judged])
         return found
 
     def _given(self) -> NDArray[Any]:
@@ -373,21 +372,16 @@ class RunToVerify:
         labellings = {labelling.name: labelling.codes for labelling in self.data.labellings}
         return (self.data.labels if name == "classes" else labellings[name])[self.samples.train_rows]
 
-    def _agreement_with(self, labelling: str, clusters: NDArray[Any]) -> Number:
-        judged = self.samples.judged
-        return Number(_agreement(self._labelling(labelling)[judged], clusters[judged]), _SHARE)
-
     def _of_labels(self) -> dict[str, Number]:
-        supervised = self.definition["paradigm"] == "supervised"
-        tested = supervised and len(self.samples.test_rows) > 0
+        if self.definition["paradigm"] != "supervised":
+            return self._of_clusters()
+        tested = len(self.samples.test_rows) > 0
         rows = self.samples.test_rows if tested else self.samples.train_rows
         if (labels := self._left("labels", len(rows))) is None:
             return {}
-        if not supervised:
-            return {"quality": self._agreement_with("classes", labels)} if self.data.labels.size else {}
         right = float(np.mean(labels == self.data.labels[rows]))
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
 
-def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> float:
-    return float(normalized_mutual_info_score(labelling, clusters, average_method="geometric"))
+def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> Number:
+    return Number(float(normalized_mutual_info_score(labelling, clusters, average_method="geometric")), _SHARE)

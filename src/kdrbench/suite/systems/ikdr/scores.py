@@ -5,18 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.baselines.methods import support_vector_machine
-from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
 from kdrbench.status import Status
-from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.systems.ikdr.folds import Fold
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION
 
 
 class Metric(StrEnum):
@@ -65,36 +60,6 @@ def ending_in_words(status: str, optimality: object) -> str:
     """Return :func:`ending_of` as a line of a terminal says it."""
     ending = ending_of(status, optimality)
     return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
-
-
-_NUMBERS = ("quality", "cost", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed")
-
-
-def scored(metric: Metric, **known: Any) -> dict[str, Any]:
-    """Return the columns of :class:`.IKDRRecord` that score a result: those ``known``, and ``None`` for all others.
-
-    ``evaluation_s`` is no column of the record: it says what the evaluations in the trace take by the batch's clock,
-    for :func:`.unclocked`.
-    """
-    unknown = dict.fromkeys((*_NUMBERS, "nmi_given", "train_accuracy"))
-    return {"quality_metric": metric, **unknown, "optimality": "", **known}
-
-
-def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
-    """Read the projection that a run has left, ``None`` if it left none.
-
-    The bound is that of the referee within the run, so that no sound result is refused: F changes relatively by about
-    as much as W'W, and costs are compared to 1e-9.
-
-    Raises ``InputError`` unless it is an orthonormal d x q array of floats.
-    """
-    projection = read_array(files.array(PROJECTION))
-    if projection is None:
-        return None
-    if projection.dtype != float:
-        raise InputError(f"the projection holds {projection.dtype}; it must be an array of {np.dtype(float)}")
-    check_projection("projection", projection, n_features, n_components)
-    return projection
 
 
 def classification_metric(fold: Fold) -> Metric:

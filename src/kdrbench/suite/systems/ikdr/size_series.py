@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,14 +19,12 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
+from kdrbench.suite.reports.making import Page, Source
 from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.systems.ikdr.system import FIGURE_1B
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 # Columns of the records and what they count.
 AXES = {"n_train": "samples", "n_features": "features", "n_components": "components"}
@@ -244,24 +242,25 @@ _COLUMNS = (
 )
 
 
-def chart_of(source: Source) -> Chart:
+def chart_of(source: Source) -> Chart | None:
     """Return the figure of all experiments on size."""
     return scaling_chart(size_series(source.runs, source.config), source.config["solvers"])
 
 
-def figure_1b(source: Source) -> Chart:
+def figure_1b(source: Source) -> Chart | None:
     """Return the panel of :func:`chart_of` that NeurIPS 2019 prints."""
     printed = [
         one for one in size_series(source.runs, source.config) if (one.axis, one.evaluation) == ("n_train", ALL_PAIRS)
     ]
     title = "Run time against the number of samples (NeurIPS 2019, Figure 1b)"
-    chart = scaling_chart(printed, source.config["solvers"])
+    if (chart := scaling_chart(printed, source.config["solvers"])) is None:
+        return None
     caption = f"{chart.caption} The paper's figure has q = 20; the panel's heading gives q of these runs."
     return replace(chart, name=FIGURE_1B, title=title, caption=caption)
 
 
-def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart:
-    """Return one panel for each axis, kernel and evaluation, with a line for each method and its law.
+def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Chart | None:
+    """Return one panel for each axis, kernel and evaluation, with a line for each method and its law, if there is any.
 
     ``defined`` are the solvers that the configuration defines, from which those of the user's own have their styles.
     """
@@ -279,9 +278,7 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
         axis = Axis(f"number of {AXES[here[0].axis]} {LETTERS[here[0].axis]}", Scale.LOG2)
         panels.append(Panel(heading, axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
-        # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
-        size, time = Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s")
-        panels = [Panel("no series of three sizes was run", size, time)]
+        return None
     caption = (
         "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "

@@ -26,19 +26,12 @@ from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, repeated
-from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, trace_lines
+from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, read_array, trace_lines
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
-from kdrbench.suite.systems.ikdr.scores import (
-    Metric,
-    classification_metric,
-    optimality_of,
-    projected_quality,
-    read_projection,
-    scored,
-)
+from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, optimality_of, projected_quality
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
 
@@ -71,12 +64,12 @@ class ProjectionRun:
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
 
-        Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
+        ``evaluation_s`` is no column of a record: it says what the evaluations in the trace take by the batch's clock,
+        for :func:`.unclocked`.
         """
-        projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
-        scores = scored(self.metric)
-        if projection is not None:
-            scores = self.scores_left(projection, files)
+        scores: dict[str, Any] = {"quality_metric": self.metric}
+        if (projection := read_array(files.array(PROJECTION))) is not None:
+            scores |= self.scores_left(projection, files)
             scores["evaluation_s"] *= sum(1 for _ in trace_lines(files.trace))
         # Of a combination the weights in the order of its members, as in ``1, 0.25``.
         terms = self.kernel.terms if isinstance(self.kernel, Combination) else ()
@@ -92,15 +85,14 @@ class ProjectionRun:
         evaluation_s = time.process_time() - began
         second_order = {} if isinstance(objective, ReducedObjective) else _second_order(objective, projection)
         is_control = getattr(self.solver, "control", False)  # what a control returns is no solution
-        return scored(
-            self.metric,
-            cost=cost,
-            feasibility=feasibility_error(projection),
-            stationarity=stationarity,
-            optimality="" if is_control else optimality_of(stationarity, second_order.get("curvature")),
-            evaluation_s=evaluation_s,
+        return {
+            "cost": cost,
+            "feasibility": feasibility_error(projection),
+            "stationarity": stationarity,
+            "optimality": "" if is_control else optimality_of(stationarity, second_order.get("curvature")),
+            "evaluation_s": evaluation_s,
             **second_order,
-        )
+        }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -17,7 +17,7 @@ from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
 from kdrbench.solvers.registry import METHODS, build_solver, method_of
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
+from kdrbench.suite.engine.recomputed import Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import (
@@ -35,8 +35,8 @@ from kdrbench.suite.engine.system import (
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.config import (
-    check_experiment,
-    check_sections,
+    faults_of,
+    faults_of_sections,
     is_redrawn,
     is_scaling,
     labellings_of,
@@ -45,49 +45,34 @@ from kdrbench.suite.systems.ikdr.config import (
     sampling_of,
     split_of,
 )
-from kdrbench.suite.systems.ikdr.definition import (
-    ALTERNATIVE,
-    NO_KERNEL,
-    SUPERVISED,
-    CellDefinition,
-    Kind,
-    estimated_seconds,
-)
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, CellDefinition, Kind, Paradigm, estimated_seconds
 from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 from kdrbench.suite.systems.registry import DEFAULT, system_name
-from kdrbench.suite.systems.schemas import read_schema
+from kdrbench.suite.systems.schemas import read_schema, report
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
+_SCHEMA = read_schema(_HERE, "schema.json")
 _FIGURE_1B_TARGET = ("neurips2019_figure1b",)
-_TABLE = partial(
-    Report, kind="ikdr", shows="time, cost and quality", maker=f"{_HERE}.tables:page", needs=(TRACES, OPTIMA)
-)
-_TESTS = partial(Report, kind="paired_tests", shows="paired tests", maker=f"{_HERE}.paired_tests:page")
-_COMPLEXITY = partial(Report, kind="complexity", shows="measured exponents", maker=f"{_HERE}.size_series:page")
-
-
-def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, ...] = ()) -> partial[Report]:
-    maker = f"{_HERE}.{maker}"
-    return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=True, targets=targets)
-
-
+_COSTS = ("ikdr.cost_against_time:chart_of", TRACES, OPTIMA)
+_TABLE = report("ikdr", "time, cost and quality", "ikdr.tables:page", TRACES, OPTIMA)
+_TESTS = report("paired_tests", "paired tests", "ikdr.paired_tests:page")
+_COMPLEXITY = report("complexity", "measured exponents", "ikdr.size_series:page")
+_figure = partial(report, is_figure=True)
 _FIGURES = (
-    _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("scatter", "projected samples", "projections:scatter", FINDINGS, DATA),
-    _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
-    _figure("loadings", "features and stability", "projections:loadings", FINDINGS, DATA),
-    _figure("segmentation", "segments and mean faces", "projections:segmentation", FINDINGS, DATA, PICTURES),
+    _figure("cost_against_time", "cost against time", *_COSTS),
+    _figure("scatter", "projected samples", "ikdr.projections:scatter", FINDINGS, DATA),
+    _figure("cost_against_calls", "cost against oracle calls", *_COSTS),
+    _figure("loadings", "features and stability", "ikdr.projections:loadings", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "ikdr.projections:segmentation", FINDINGS, DATA, PICTURES),
 )
-_PROFILE = _figure(
-    PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)
-)
-_SCALING = _figure("scaling", "time against size", "size_series:chart_of", targets=_FIGURE_1B_TARGET)
-_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b", targets=_FIGURE_1B_TARGET)
+_PROFILE = _figure(PROFILE, "performance profile", "ikdr.cost_against_time:profile_chart", TRACES, OPTIMA)
+_SCALING = _figure("scaling", "time against size", "ikdr.size_series:chart_of")
+_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "ikdr.size_series:figure_1b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,25 +148,18 @@ class IKDRSystem(System):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
+    schema = _SCHEMA["experiment"]
+    sections = _SCHEMA["sections"]
+    verifier = f"{_HERE}.recompute:recompute"
     papers: ClassVar = {"neurips2019": "neurips2019", "ismplus": "ismplus"}
 
-    @property
-    def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The JSON schema of its experiments."""
-        return dict(read_schema(_HERE, "schema.json")["experiment"])
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Return the faults of an experiment."""
+        return faults_of(experiment, config)
 
-    @property
-    def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The JSON schemas of kernels, solvers and baselines."""
-        return dict(read_schema(_HERE, "schema.json")["sections"])
-
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of the experiment."""
-        check_experiment(f"experiments.{name}", config["experiments"][name], config)
-
-    def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of kernels, solvers and baselines."""
-        check_sections(config)
+    def faults_of_sections(self, config: Config) -> Iterator[str]:
+        """Return the faults of kernels, solvers and baselines."""
+        return faults_of_sections(config)
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield data sets, kernels and solvers crossed, the baselines after the solvers of their data set."""
@@ -200,14 +178,13 @@ class IKDRSystem(System):
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Build the method and load what it needs; the problem of each run is built before its process."""
         cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
+        method: Any = (build_baseline if cell.kind is Kind.BASELINE else build_solver)(cell.method)
+        for module in getattr(method, "imports", ()):
+            import_module(module)
         if cell.kind is Kind.BASELINE:
-            baseline = build_baseline(cell.method)
-            _load(baseline.imports)
-            return lambda number: make_baseline_run(cell, baseline, number, cell.fold(dataset, number))
-        solver = build_solver(cell.method)
-        _load(getattr(solver, "imports", ()))
-        make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
-        return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
+            return lambda number: make_baseline_run(cell, method, number, cell.fold(dataset, number))
+        make = make_solver_run if cell.paradigm == Paradigm.SUPERVISED else make_clustering_run
+        return lambda number: make(cell, method, memory_mib, number, cell.fold(dataset, number))
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
@@ -215,19 +192,13 @@ class IKDRSystem(System):
         fold = cell.fold(dataset, number)
         return {
             **fold.columns,
-            "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,
+            "quality_metric": classification_metric(fold) if cell.paradigm == Paradigm.SUPERVISED else Metric.NMI,
             "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
         }
 
     def columns(self, batch: Batch) -> Mapping[str, Any]:
         """Return paradigm and split."""
         return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return costs, stationarities, curvatures and qualities of a run, written out once more."""
-        from kdrbench.suite.systems.ikdr import recompute
-
-        return recompute.recompute(batch, row, arrays, dataset, most_samples)
 
     def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
         """Return about how many seconds cost and stationarity of many samples take."""
@@ -244,9 +215,9 @@ class IKDRSystem(System):
         experiment, registry = config["experiments"][name], load_registry()
         has_picture = any(one in registry and is_picture(registry[one]) for one in experiment["datasets"])
         shown = {
-            "cost_against_calls": experiment["paradigm"] == SUPERVISED,
+            "cost_against_calls": experiment["paradigm"] == Paradigm.SUPERVISED,
             "loadings": runs_of(experiment) > 1,
-            "segmentation": has_picture and experiment["paradigm"] == ALTERNATIVE,
+            "segmentation": has_picture and experiment["paradigm"] == Paradigm.ALTERNATIVE,
         }
         figures = [kind(f"{name}_{kind.keywords['kind']}", (name,)) for kind in _FIGURES]
         figures = [] if is_redrawn(experiment) else [figure for figure in figures if shown.get(figure.kind, True)]
@@ -262,7 +233,11 @@ class IKDRSystem(System):
         compared = tuple(name for name in names if not is_redrawn(config["experiments"][name]))
         sizes = tuple(filter(is_scaling, names))
         reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes, targets=("ismplus_table4",))]
-        reports += [_PROFILE(PROFILE, compared), _SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
+        reports += [
+            _PROFILE(PROFILE, compared, targets=(PROFILE,)),
+            _SCALING("scaling", sizes, targets=_FIGURE_1B_TARGET),
+        ]
+        reports.append(_FIGURE_1B(FIGURE_1B, sizes, targets=_FIGURE_1B_TARGET))
         return [report for report in reports if report.experiments]
 
 
@@ -301,7 +276,7 @@ def solver_part(
         "evaluation": dict(experiment.get("evaluation", {})),
         "starts": definition.get("starts", 1),
     }
-    if definition.get("rounds") == "converged" and experiment["paradigm"] != SUPERVISED:
+    if definition.get("rounds") == "converged" and experiment["paradigm"] != Paradigm.SUPERVISED:
         # The alternation goes on until it is stationary to the solver's own tolerance.
         tolerance = getattr(build_solver(method), "tolerance", None)
         part["parameters"] = {**parameters, "rule": "joint", "tolerance": tolerance, "max_rounds": None}
@@ -320,11 +295,6 @@ def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any
     )
 
 
-def _load(modules: Iterable[str]) -> None:
-    for module in modules:
-        import_module(module)
-
-
 def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, ...]:
     """Return the components of a cell's definition and a number of samples."""
     method = definition["method"]["method"]
@@ -336,7 +306,7 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
     kernels = [f"kernel/{family}" for family in families if family in FAMILIES]
     evaluators = [f"evaluation/{name}" for name in _evaluators(definition["evaluation"], families, n_samples)]
     paradigm = [f"paradigm/{definition['paradigm']}", f"start/{definition['start']}"]
-    if definition["paradigm"] != SUPERVISED:
+    if definition["paradigm"] != Paradigm.SUPERVISED:
         paradigm.append(f"rounds/{definition['parameters'].get('rule', 'published')}")
     return *shared, *solver, *kernels, *evaluators, *paradigm
 

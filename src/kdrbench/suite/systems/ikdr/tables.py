@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,15 +20,15 @@ from kdrbench.errors import counted
 from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.findings.outcome import UNTIMED
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import (
-    ALTERNATIVE,
     EIGENGAP,
     NO_KERNEL,
     REFERENCE,
     Config,
     Metric,
+    Paradigm,
     Settings,
     Split,
     controls_of,
@@ -82,9 +82,6 @@ from kdrbench.suite.reports.tables.table import (
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +191,7 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
 
 def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
     by_rule = EIGENGAP in experiment.get("components", {}).values()
-    differs = experiment.get("paradigm") == ALTERNATIVE
+    differs = experiment.get("paradigm") == Paradigm.ALTERNATIVE
     compared = with_gaps and len(experiment["solvers"]) > 1
     costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and compared else (one,))]
     return [*([COMPONENTS] if by_rule else []), *costs, *([NMI_GIVEN] if differs else [])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import load_prepared
 from kdrbench.errors import counted
+from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.records import stored_arrays
 from kdrbench.suite.reports.tables.labels import dataset_label
 from kdrbench.suite.systems.kpca_figures.run import EXACT, KPCA, QZ, RIDGE
 from kdrbench.suite.systems.kpca_trick.cells import data_beside_the_papers
-
-if TYPE_CHECKING:
-    from kdrbench.kernels.family import FloatArray
-    from kdrbench.suite.reports.making import Source
 
 # The ways to solve the kernel trick.
 KERNEL_TRICK = (EXACT, RIDGE, QZ)

@@ -14,12 +14,13 @@ Source: Chatpatanasiri et al., "A new kernelization framework for Mahalanobis di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eig
 
 from kdrbench.datasets import Dataset
@@ -46,7 +47,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
 from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit
+from kdrbench.suite.systems.kpca_trick.run import SampleSplit
 
 # What is added to a singular K, as a share of its mean eigenvalue.
 EPSILON = 1e-10
@@ -126,14 +127,14 @@ def by_qz(gram: FloatArray, codes: IntArray, k: int, count: int) -> FloatArray:
     return dual
 
 
-_Value = TypeVar("_Value")
 Key = tuple[str, float, str]
+# The columns of some rows, and the arrays that they show.
+Rows = tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]
 # The KPCA trick, and the kernel trick, solved exactly or with a ridge.
 KPCA, KERNEL = "kpca", "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
 _DEGREES = (1, 2)
 _PLANE_SIGMA, _PLANE_DIRECTIONS = 1.0, 2
-_PLANE_KEYS: list[Key] = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
 # Of Figures 4 and 5: the lists of what is varied, the setting where another one is, and the Gaussians, which are ours.
 VARIED = ("degrees", "sizes", "neighbours")
 _DEGREE, _K = 2, 3
@@ -171,91 +172,79 @@ def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]
 
 def keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
     """Return the keys of the rows of a figure."""
+    return [key for keys, _ in _parts_of(definition, n_features) for key in keys]
+
+
+def _parts_of(definition: Mapping[str, Any], n_features: int) -> Iterator[tuple[list[Key], Callable[..., Rows]]]:
+    """Yield the keys of rows that are computed together, and what computes them from data, draw and seed."""
     if definition["figure"] == 2:
-        return [key for learner in definition["learners"] for key in _leading_keys(learner)]
-    if definition["figure"] == 3:
-        return _PLANE_KEYS
-    return [key for setting in settings_of(definition, n_features) for key in setting.keys]
+        for learner in definition["learners"]:
+            keys = [("degree", float(degree), learner) for degree in _DEGREES]
+            yield keys, partial(leading_of, definition["n_train"], learner)
+    elif definition["figure"] == 3:
+        keys = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
+        yield keys, partial(planes_of, definition["n_train"])
+    else:
+        yield from ((one.keys, partial(tricks_of, one)) for one in settings_of(definition, n_features))
 
 
-def _leading_keys(learner: str) -> list[Key]:
-    return [("degree", float(degree), learner) for degree in _DEGREES]
+def run_figure(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+    """Yield the rows of draw ``number``; where what makes some of them raises, these have failed."""
+    for keys, make in _parts_of(batch.definition, dataset.features.shape[1]):
+        try:
+            (rows, arrays), _ = referee.timed(partial(make, dataset, number, batch.seed))
+        except Exception as error:
+            yield from (failed(error, key) for key in keys)
+            continue
+        for name, array in arrays.items():
+            referee.save(name, array)
+        for key, columns in zip(keys, rows, strict=True):
+            yield RunResult(Status.CONVERGED, "", columns=columns, key=key)
 
 
-def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
-    """Yield the rows of Figure 2. The first samples are those to learn from, the others are for testing."""
-    n_train, labels = batch.definition["n_train"], dataset.labels
-    referee.save("features", dataset.features[n_train:])
-    referee.save("labels", labels[n_train:])
+def leading_of(n_train: int, learner: str, dataset: Dataset, *_: int) -> Rows:
+    """Return the rows of Figure 2: accuracies of 1-NN along the leading learned coordinate alone, for each degree.
 
-    def rows_of(both: list[tuple[FloatArray, float]], learner: str) -> Iterator[dict[str, Any]]:
-        for degree, (coordinates, accuracy) in zip(_DEGREES, both, strict=True):
-            referee.save(f"coordinates_{learner}_{degree}", coordinates)
-            yield {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
-
-    for learner in batch.definition["learners"]:
-        work = partial(leading_of, dataset.features, labels, n_train, learner)
-        yield from _rows(_leading_keys(learner), work, partial(rows_of, learner=learner), referee)
-
-
-def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: str) -> list[tuple[FloatArray, float]]:
-    """Return for each degree the test samples' leading learned coordinate, and the accuracy of 1-NN along it alone.
-
-    The coordinate has spread one; a polynomial of degree 1 is no kernel.
+    The first ``n_train`` samples are those to learn from. The coordinate has spread one; a polynomial of degree 1 is
+    no kernel.
     """
-    train, test, found = features[:n_train], features[n_train:], []
+    train, test = dataset.features[:n_train], dataset.features[n_train:]
+    codes, labels = dataset.labels[:n_train], dataset.labels[n_train:]
+    rows, arrays = [], {"features": test, "labels": labels}
     for degree in _DEGREES:
-        fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, labels[:n_train])
+        fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, codes)
         mapped, mapped_test = fitted.transform(train), fitted.transform(test)
         # DNE orders its directions; for others the leading one has most variance, which the metric has stretched.
         direction = np.eye(mapped.shape[1])[0]
         if learner != "dne":
             direction = np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0]
         line, test_line = mapped @ direction, mapped_test @ direction
-        predicted = predict_by_neighbours(squared_distances(test_line[:, None], line[:, None]), labels[:n_train])
-        found.append((test_line / test_line.std(), float(np.mean(predicted == labels[n_train:]))))
-    return found
+        predicted = predict_by_neighbours(squared_distances(test_line[:, None], line[:, None]), codes)
+        arrays[f"coordinates_{learner}_{degree}"] = test_line / test_line.std()
+        accuracy = float(np.mean(predicted == labels))
+        rows.append({"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels)})
+    return rows, arrays
 
 
-def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
-    """Yield the rows of Figure 3."""
-
-    def rows_of(planes: tuple[SampleSplit, Tricks, list[IntArray]]) -> list[dict[str, Any]]:
-        split, tricks, predictions = planes
-        referee.save("labels", split.test_codes)
-        for series, mapped, predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
-            for part, array in zip(("train", "test", "predictions"), (*mapped, predicted), strict=True):
-                referee.save(f"{part}_{series}", array)
-        return _columns(split, tricks, _K)
-
-    work = partial(planes_of, dataset, batch.definition["n_train"], batch.seed)
-    return _rows(_PLANE_KEYS, work, rows_of, referee)
-
-
-def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[SampleSplit, Tricks, list[IntArray]]:
-    """Return one draw of the data set, the leading planes of KDNE by either trick, and the labels predicted in them."""
+def planes_of(n_train: int, dataset: Dataset, _: int, seed: int) -> Rows:
+    """Return the rows of Figure 3: one draw of the data set in the leading planes of KDNE by either trick."""
     split = draw_distinct(dataset, n_train, "figure 3", seed)
     kernel = scaled_gaussian(_PLANE_SIGMA, split.train.shape[1])
     tricks = next(solve_both(split, kernel, _K, _PLANE_DIRECTIONS))
-    return split, tricks, tricks.predictions(split.train_codes)
+    arrays: dict[str, NDArray[Any]] = {"labels": split.test_codes}
+    for series, mapped, predicted in zip(
+        (KPCA, KERNEL), (tricks.kpca, tricks.kernel), tricks.predictions(split.train_codes), strict=True
+    ):
+        for part, array in zip(("train", "test", "predictions"), (*mapped, predicted), strict=True):
+            arrays[f"{part}_{series}"] = array
+    return _columns(split, tricks, _K), arrays
 
 
-def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-    """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
-
-    def rows_of(solved: tuple[SampleSplit, list[Tricks]], k: int) -> list[dict[str, Any]]:
-        split, (kernel, qz) = solved
-        return [*_columns(split, kernel, k), _columns(split, qz, k)[1]]
-
-    for setting in settings_of(batch.definition, dataset.features.shape[1]):
-        work = partial(tricks_of, dataset, setting, number, batch.seed)
-        yield from _rows(setting.keys, work, partial(rows_of, k=setting.k), referee)
-
-
-def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[SampleSplit, list[Tricks]]:
-    """Return one draw of the data set, and both tricks on it with each way to solve the kernel trick."""
+def tricks_of(setting: Setting, dataset: Dataset, draw: int, seed: int) -> Rows:
+    """Return the rows of one setting of Figure 4 or 5: both tricks, and QZ."""
     split = draw_distinct(dataset, setting.n_train, draw, seed)
-    return split, list(solve_both(split, setting.kernel, setting.k, None))
+    kernel, qz = solve_both(split, setting.kernel, setting.k, None)
+    return [*_columns(split, kernel, setting.k), _columns(split, qz, setting.k)[1]], {}
 
 
 def _columns(split: SampleSplit, tricks: Tricks, k: int) -> list[dict[str, Any]]:
@@ -267,16 +256,3 @@ def _columns(split: SampleSplit, tricks: Tricks, k: int) -> list[dict[str, Any]]
         {"method": KPCA, "accuracy": accuracy, **sizes},
         {"method": tricks.method, "accuracy": kernel_accuracy, **numbers, **sizes},
     ]
-
-
-def _rows(
-    keys: list[Key], work: Callable[[], _Value], rows_of: Callable[[_Value], Iterable[Any]], referee: Referee
-) -> Iterator[RunResult]:
-    """Yield a row for each key of what the work gives, done on the clock; where it raises, rows that have failed."""
-    try:
-        solution = referee.timed(work)[0]
-    except Exception as error:
-        yield from (failed(error, key) for key in keys)
-        return
-    for key, columns in zip(keys, rows_of(solution), strict=True):
-        yield RunResult(Status.CONVERGED, "", columns=columns, key=key)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
-from kdrbench.errors import ConfigError
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
-from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
-from kdrbench.suite.systems.kpca_trick.system import check_training, value_for
-from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, check_names, integer, list_of
+from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of
+from kdrbench.suite.systems.kpca_trick.system import faults_of_training, value_for
+from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of, report, unknown_names
 
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
@@ -44,8 +40,7 @@ SCHEMA: Config = {
 }
 # The second and the third figure show arrays, the third also the names of classes.
 _NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}
-_MAKER = "kdrbench.suite.systems.kpca_figures.figures:chart_of"
-_FIGURE = partial(Report, kind="kpca_figure", shows="KPCA trick", maker=_MAKER, is_figure=True)
+_FIGURE = report("kpca_figure", "KPCA trick", "kpca_figures.figures:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,20 +79,21 @@ class KPCAFiguresSystem(System):
     record = KPCAFiguresRecord
     schema = SCHEMA
     papers: ClassVar = {"kpca_trick": "kpca"}
+    runner = "kdrbench.suite.systems.kpca_figures.run:run_figure"
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"experiments.{name}", config["experiments"][name], registry_of(config)
-        figure, sizes = experiment["figure"], "sizes" if "sizes" in experiment else "training"
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        registry, figure = registry_of(config), experiment["figure"]
+        sizes = "sizes" if "sizes" in experiment else "training"
         for key, figures in _NEEDED.items():
             if (key in experiment) != (figure in figures):
                 uses = "does not use" if key in experiment else "needs"
-                raise ConfigError(f"config: {place}.figure is {figure}, which {uses} the key {key!r}")
+                yield f"figure is {figure}, which {uses} the key {key!r}"
         if figure == LEADING:
-            check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
-        check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
+            yield from unknown_names("datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
+        yield from unknown_names("training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
         for dataset in experiment["datasets"]:
-            check_training(place, registry[dataset], training_of(experiment, dataset), sizes)
+            yield from faults_of_training(registry[dataset], training_of(experiment, dataset), sizes)
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the figure of an experiment."""
@@ -124,14 +120,6 @@ class KPCAFiguresSystem(System):
                 components=(f"figure/{experiment['figure']}", *learners),
                 rows=tuple(rows),
             )
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Yield the results of a draw, setting by setting."""
-        if batch.definition["figure"] == LEADING:
-            return run_leading(batch, dataset, referee)
-        if batch.definition["figure"] == PLANES:
-            return run_planes(batch, dataset, referee)
-        return run_settings(batch, dataset, number, referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the number of the figure."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from kdrbench.errors import joined
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import summarise
@@ -18,9 +19,6 @@ from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, fin
 from kdrbench.suite.reports.tables.verdicts import Compared
 from kdrbench.suite.systems.kpca_trick.system import TABLES as TABLES
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"
@@ -149,21 +147,13 @@ def kpca_published_wdl(cells: Mapping[tuple[str, str, str], KpcaCell]) -> list[C
 
 
 def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
-    """Say whether a figure shows the paper's data sets, and of each that it does not show, why."""
+    """Say which of the paper's data sets a figure shows and which it does not, and which are none of the paper's."""
     shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
     printed = FIGURE_DATA[figure]
-    missing = [f"{dataset_label(name)} ({_why_missing(name, runs)})" for name in printed if name not in shown]
-    others = [dataset_label(name) for name in shown if name not in printed]
-    own = [dataset_label(name) for name in printed if name in shown]
-    sentences = [f"The paper's own data: {' and '.join(own)}; draws of samples are ours." if own else ""]
-    sentences.append(f"The paper shows, and this figure does not: {' and '.join(missing)}." if missing else "")
-    sentences.append(f"Not in the paper: {' and '.join(others)}." if others else "")
-    return " ".join(filter(None, [*sentences, *(_TAKEN_FOR.get(name, "") for name in printed if name in shown)]))
-
-
-def _why_missing(dataset: str, runs: pd.DataFrame) -> str:
-    of_set = runs[runs["dataset"] == dataset]
-    if of_set.empty:
-        return "not among the data sets of this experiment"
-    last = of_set.iloc[-1]
-    return ": ".join(filter(None, (str(last["status"]).replace("_", " "), str(last["message"] or ""))))
+    groups = {
+        "The paper's own data, in draws of ours": [name for name in printed if name in shown],
+        "Of the paper's data not shown": [name for name in printed if name not in shown],
+        "Not in the paper": [name for name in shown if name not in printed],
+    }
+    sentences = [f"{words}: {joined([*map(dataset_label, names)])}." for words, names in groups.items() if names]
+    return " ".join([*sentences, *(_TAKEN_FOR[name] for name in printed if name in shown and name in _TAKEN_FOR)])

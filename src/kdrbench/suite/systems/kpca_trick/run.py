@@ -1,8 +1,8 @@
 """One random split of Tables 1 to 3 of the KPCA trick: every learner in every variant, timed.
 
 What depends only on the split and the kernel is computed once for all learners: squared distances, kernel matrices,
-folds and KPCA coordinates. Each method's times hold all that it would need alone. A run learns on the training samples;
-test samples are mapped and classified in the process that keeps them, by what the run has left.
+folds and KPCA coordinates. Each method's times hold all that it would need alone. Learners are given the training
+samples alone.
 
 Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
 """
@@ -12,106 +12,114 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import InputError
-from kdrbench.metric_learning import AnyKernel, aligned_kernel, best_of, build_learner, learn_map, stratified_folds
-from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.kernels import Combination, Gaussian, Polynomial
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning import (
+    AnyKernel,
+    SamplePairs,
+    aligned_kernel,
+    best_of,
+    build_learner,
+    kernel_pca,
+    learn_map,
+    scaled_gaussian,
+    stratified_folds,
+)
+from kdrbench.metric_learning.kernel_pca import KernelPCA
+from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import Part, fold_parts
-from kdrbench.status import BY_METHODS, Status
+from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import Results, RunResult, failed, failed_to_score
-from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.split import (
-    Coordinates,
-    LearnedMap,
-    SampleSplit,
-    accuracy_of,
-    candidates_of,
-    draw_split,
-    kernel_in_words,
-    name_of,
-    weights_of,
-)
 
-_NO_TIME = Seconds()
-# The result of a method, without its accuracy, and what it learned: with its kernel, and with each candidate if asked.
-Learned = tuple[RunResult, list[LearnedMap]]
+
+def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
+    """Return scaled Gaussians or polynomials (x'y + 1)^p, as defined."""
+    if "degrees" in definition:
+        return [Polynomial(degree) for degree in definition["degrees"]]
+    return [scaled_gaussian(float(sigma), n_features) for sigma in definition["sigmas"]]
+
+
+# Training samples in the coordinates of a kernel (n x D), and what transforms others.
+Coordinates = tuple[FloatArray, KernelPCA]
 
 
 @dataclass(frozen=True)
-class SplitRun:
-    """Split ``number`` of a data set, with the candidate kernels."""
+class SampleSplit:
+    """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
 
-    batch: Batch
-    number: int
-    split: SampleSplit
-    candidates: Sequence[AnyKernel]
-    arrays: ClassVar[tuple[str, ...]] = ()
+    train: FloatArray
+    train_codes: IntArray
+    test: FloatArray
+    test_codes: IntArray
 
-    def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Yield the result of each method as it ends, without accuracy, and leave what it has learned.
+    @classmethod
+    def of(cls, dataset: Dataset, train: IntArray, test: IntArray) -> SampleSplit:
+        """Return the split of a data set by rows."""
+        features, codes = dataset.features, dataset.labels
+        return cls(features[train], codes[train], features[test], codes[test])
 
-        What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
-        """
-        rng = rng_of("kpca folds", self.batch.dataset, self.number, self.batch.seed)
-        folds = stratified_folds(self.split.train_codes, self.batch.definition["n_folds"], rng)
-        for result, maps in _Methods(self.batch.definition, self.split, folds, self.candidates, referee).results():
-            for place, learned in enumerate(maps):
-                learned.save(referee, name_of(self.batch, result.key, place))
-            yield result
+    @cached_property
+    def pairs(self) -> SamplePairs:
+        """Pairs of training samples."""
+        return SamplePairs(self.train, self.train)
 
-    def judged(self, files: RunFiles, results: Results) -> Results:
-        """Return the results with the accuracies of what was learned, whose arrays are removed.
+    @cached_property
+    def test_pairs(self) -> SamplePairs:
+        """Pairs of test samples with training samples."""
+        return SamplePairs(self.test, self.train)
 
-        The seconds of mapping and classifying test samples are added to those of learning.
-        """
-        return {key: self._judged(files, result) for key, result in results.items()}
+    def coordinates(self, kernel: AnyKernel) -> Coordinates:
+        """Return the training samples in the KPCA coordinates of a kernel, and what transforms others."""
+        gram = self.pairs.gram(kernel, up_to_constant=True)
+        coordinates = kernel_pca(gram)
+        return coordinates.transform(gram), coordinates
 
-    def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
-        # A run says nothing of its own accuracy.
-        columns: dict[str, Any] = {**result.columns, "accuracy": None, "test_selected": ""}
-        if result.status not in BY_METHODS:
-            return replace(result, columns=columns)
-        try:
-            n_tried = self.batch.definition["test_selected"] and result.key[1] == "cross_validated"
-            maps = [
-                LearnedMap.take(files, name_of(self.batch, result.key, place))
-                for place in range(1 + n_tried * len(self.candidates))
-            ]
-            (accuracy, spent), *tried = [accuracy_of(learned, self.split, self.candidates) for learned in maps]
-        except InputError as error:
-            return failed_to_score({result.key: result}, error)[result.key]
-        columns["accuracy"] = accuracy
-        if tried:
-            columns["test_selected"] = json.dumps([of_candidate for of_candidate, _ in tried])
-        for clock, seconds in (("wall", spent.wall_s), ("cpu", spent.cpu_s)):
-            columns[f"learning_{clock}_s"] = (columns.get(f"learning_{clock}_s") or 0.0) + seconds
-        time_s, cpu_s = (result.time_s or 0.0) + spent.wall_s, (result.cpu_s or 0.0) + spent.cpu_s
-        return replace(result, time_s=time_s, cpu_s=cpu_s, columns=columns)
-
-    def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the sizes of the split; the bench's own work in a run takes no time to speak of."""
-        return {**self.sizes, "evaluation_s": 0.0}
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes of the split, as columns of a record."""
-        n_train, n_features = self.split.train.shape
-        n_folds = self.batch.definition["n_folds"]
-        return {"n_train": n_train, "n_test": len(self.split.test), "n_features": n_features, "n_folds": n_folds}
+    def accuracy(self, train: FloatArray, test: FloatArray) -> float:
+        """Return the share of test samples that 1-NN classifies rightly, both parts as they are mapped."""
+        predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes)
+        return float(np.mean(predicted == self.test_codes))
 
 
-def make_split_run(batch: Batch, dataset: Dataset, number: int) -> SplitRun:
-    """Return the run of split ``number``."""
-    candidates = candidates_of(batch.definition["candidates"], dataset.features.shape[1])
-    return SplitRun(batch, number, draw_split(dataset, number, batch.definition["n_train"], batch.seed), candidates)
+def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
+    """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
+    order = rng_of("kpca split", dataset.name, number, seed).permutation(len(dataset.labels))
+    return SampleSplit.of(dataset, *np.split(order, [n_train]))
+
+
+def kernel_in_words(kernel: AnyKernel, n_features: int) -> str:
+    """Return a kernel in a few words: sigma in the paper's units, degrees, and shares of a combination's weights."""
+    if isinstance(kernel, Combination):
+        total = sum(term.weight for term in kernel.terms)
+        shares = (f"{term.weight / total:.3g} {kernel_in_words(term.kernel, n_features)}" for term in kernel.terms)
+        return " + ".join(shares)
+    if isinstance(kernel, Gaussian):
+        return f"sigma {kernel.sigma / np.sqrt(n_features):.3g}"
+    return f"degree {kernel.degree}" if isinstance(kernel, Polynomial) else repr(kernel)
+
+
+_NO_TIME = Seconds()
+
+
+def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+    """Return the result of each method on split ``number`` of a data set, as it ends.
+
+    What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
+    """
+    definition = batch.definition
+    split = draw_split(dataset, number, definition["n_train"], batch.seed)
+    rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
+    folds = stratified_folds(split.train_codes, definition["n_folds"], rng)
+    candidates = candidates_of(definition["candidates"], dataset.features.shape[1])
+    return _Methods(definition, split, folds, candidates, referee).results()
 
 
 @dataclass
@@ -147,7 +155,7 @@ class _Methods:
     referee: Referee
     _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
 
-    def results(self) -> Iterator[Learned]:
+    def results(self) -> Iterator[RunResult]:
         if "plain" in self.definition["variants"]:
             for learner in self.definition["learners"]:
                 yield self._learned((learner, "plain"), None)
@@ -157,23 +165,23 @@ class _Methods:
         if "cross_validated" in self.definition["variants"]:
             yield from self._cross_validated()
 
-    def _aligned(self, variant: str) -> Iterator[Learned]:
+    def _aligned(self, variant: str) -> Iterator[RunResult]:
         split, keys = self.split, [(learner, variant) for learner in self.definition["learners"]]
         align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
         try:
             (kernel, _), spent = self.referee.timed(align)
         except Exception as error:
-            yield from ((failed(error, key, kernel=""), []) for key in keys)
+            yield from (failed(error, key, kernel="") for key in keys)
             return
         yield from (self._learned(key, kernel, spent) for key in keys)
 
-    def _cross_validated(self) -> Iterator[Learned]:
+    def _cross_validated(self) -> Iterator[RunResult]:
         trials = {(learner, "cross_validated"): _Trial(learner) for learner in self.definition["learners"]}
         try:
             for kernel in self.candidates:
                 self._try(kernel, list(trials.values()))
         except Exception as error:
-            yield from ((failed(error, key, kernel=""), []) for key in trials)
+            yield from (failed(error, key, kernel="") for key in trials)
             return
         for key, trial in trials.items():
             yield self._chosen(key, trial)
@@ -190,43 +198,51 @@ class _Methods:
             for trial in trials:
                 trial.score(part, shared, self.referee)
 
-    def _chosen(self, key: tuple[str, str], trial: _Trial) -> Learned:
+    def _chosen(self, key: tuple[str, str], trial: _Trial) -> RunResult:
         if trial.error is not None:
-            return failed(trial.error, key, kernel=""), []
-        result, maps = self._learned(key, self.candidates[best_of(np.array(trial.accuracies))], trial.spent)
-        if not self.definition["test_selected"] or not maps:
-            return result, maps
+            return failed(trial.error, key, kernel="")
+        result = self._learned(key, self.candidates[best_of(np.array(trial.accuracies))], trial.spent)
+        if not self.definition["test_selected"] or result.status is Status.FAILED:
+            return result
         try:
             # The run's limit counts these seconds, the method's times do not.
-            return result, [*maps, *(self._learn(trial.learner, kernel)[0] for kernel in self.candidates)]
+            tried = [self._learn(trial.learner, kernel)[0] for kernel in self.candidates]
         except Exception as error:
-            return failed(error, key, kernel=result.columns["kernel"]), []
+            return failed(error, key, kernel=result.columns["kernel"])
+        return replace(result, columns={**result.columns, "test_selected": json.dumps(tried)})
 
-    def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> Learned:
+    def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> RunResult:
         words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
         try:
-            learned, learning = self._learn(key[0], kernel)
+            accuracy, n_coordinates, learning = self._learn(key[0], kernel)
         except Exception as error:
-            return failed(error, key, kernel=words), []
+            return failed(error, key, kernel=words)
         total = tuning.plus(learning)
         columns = {
+            "accuracy": accuracy,
             "kernel": words,
             "tuning_cpu_s": tuning.cpu_s,
             "tuning_wall_s": tuning.wall_s,
             "learning_cpu_s": learning.cpu_s,
             "learning_wall_s": learning.wall_s,
-            "n_coordinates": len(learned.projection),
+            "n_coordinates": n_coordinates,
         }
-        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, columns, key), [learned]
+        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, columns, key)
 
-    def _learn(self, learner: str, kernel: AnyKernel | None) -> tuple[LearnedMap, Seconds]:
-        """Learn in the coordinates of a kernel, or on the samples as they are."""
-        features, vectors, prepared = self.split.train, np.empty((0, 0)), _NO_TIME
+    def _learn(self, learner: str, kernel: AnyKernel | None) -> tuple[float, int, Seconds]:
+        """Return accuracy, number of coordinates and seconds, in those of a kernel or on the samples as they are."""
+        split, train, coordinates, prepared = self.split, self.split.train, None, _NO_TIME
         if kernel is not None:
             if kernel not in self._coordinates:
-                self._coordinates[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
-            (features, vectors), prepared = self._coordinates[kernel]
-        codes = self.split.train_codes
-        projection, spent = self.referee.timed(lambda: learn_map(build_learner(learner), features, codes))
-        weights = np.empty(0) if kernel is None else weights_of(kernel, self.candidates)
-        return LearnedMap(weights, vectors, projection), prepared.plus(spent)
+                self._coordinates[kernel] = self.referee.timed(lambda: split.coordinates(kernel))
+            (train, coordinates), prepared = self._coordinates[kernel]
+        projection, learning = self.referee.timed(lambda: learn_map(build_learner(learner), train, split.train_codes))
+
+        def accuracy() -> float:
+            test = split.test
+            if kernel is not None and coordinates is not None:
+                test = coordinates.transform(split.test_pairs.gram(kernel, up_to_constant=True))
+            return split.accuracy(train @ projection, test @ projection)
+
+        found, judging = self.referee.timed(accuracy)
+        return found, len(projection), prepared.plus(learning).plus(judging)

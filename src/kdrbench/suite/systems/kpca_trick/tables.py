@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import interval
@@ -29,12 +29,6 @@ from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, TABLES, KpcaCell, axes_of, kpca_cells, win_draw_lose
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS, table_names
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from kdrbench.suite.reports.making import Page, Source
-
 
 _WILCOXON = "of Wilcoxon's signed ranks against the plain learner"
 
@@ -75,7 +69,12 @@ class Difference:
         return int(np.sign(self.mean)) if self.p_holm <= SIGNIFICANT else 0
 
 
-def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Difference]:
+# The cells of a learner by data set and variant, and its differences.
+Cells = dict[tuple[str, str], KpcaCell]
+Differences = dict[tuple[str, str], Difference]
+
+
+def differences_of(runs: pd.DataFrame, learner: str) -> Differences:
     """Return each variant of the learner against itself without a kernel, by (data set, variant).
 
     Wilcoxon's test over splits, by Holm corrected for all comparisons of the learner's table; beside it the t test that
@@ -128,7 +127,7 @@ _TESTS = (
 )
 
 
-def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Difference]]) -> Table:
+def tests_table(name: str, differences: dict[str, Differences]) -> Table:
     """Return every comparison with the plain learner and its p values."""
     rows = [one for of_learner in differences.values() for one in of_learner.values()]
     notes = [
@@ -149,7 +148,6 @@ _SECONDS = {_CHOOSING: "seconds of choosing the kernel", "learning_wall_s": "sec
 _CENTRED = "centred"
 _SELECTED = "accuracy with the kernel that is best on the test samples, in the mean over all splits: a bound, no result"
 _ACCURACY = "Accuracy: share of the test samples that 1-NN labels rightly"
-Cells = dict[tuple[str, str, str], KpcaCell]
 
 
 def page(source: Source) -> Page:
@@ -164,72 +162,65 @@ def kpca_tables(runs: pd.DataFrame, experiment: str, config: Config | None = Non
     learners = [str(learner) for learner in dict.fromkeys(runs["learner"])]
     *names, tests, times = table_names(experiment, learners)
     differences = {learner: differences_of(runs, learner) for learner in learners}
-    tables = [
-        accuracy_table(name, cells, learner, differences[learner])
-        for name, learner in zip(names, learners, strict=True)
-    ]
+    tables = []
+    for name, learner in zip(names, learners, strict=True):
+        own = {(dataset, variant): cell for (dataset, one, variant), cell in cells.items() if one == learner}
+        tables.append(accuracy_table(name, own, learner, differences[learner]))
     return [*tables, tests_table(tests, differences), times_table(times, runs, learners)]
 
 
-def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tuple[str, str], Difference]) -> Table:
+def accuracy_table(table: str, cells: Cells, learner: str, differences: Differences) -> Table:
     """Return a learner's table: paper, ours and verdict for each variant that the paper has, and what it has not."""
-    datasets = list(dict.fromkeys(dataset for dataset, name, _ in cells if name == learner))
-    printed = [variant for variant in (PLAIN, *KERNELISED) if any((one, learner, variant) in cells for one in datasets)]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in cells))
+    printed = [variant for variant in (PLAIN, *KERNELISED) if any(variant == name for _, name in cells)]
     columns = ["Data set"]
     for variant in printed:
         name = learner_name(learner, variant).upper()
         columns += [f"{name}, paper", name, f"{name}, verdict"]
     tested = [variant for variant in printed if variant != PLAIN]
     columns += [f"p, {learner_name(learner, variant).upper()}" for variant in tested]
-    extra = _extra_columns(cells, learner, datasets)
-    lines = [
-        [
-            Entry(dataset_label(dataset)),
-            *(entry for variant in printed for entry in _three(cells, differences, dataset, learner, variant)),
-            *(_p_entry(differences.get((dataset, variant))) for variant in tested),
-            *(values.get(dataset, Entry(NO_CELL)) for values in extra.values()),
-        ]
-        for dataset in datasets
-    ]
+    extra = _extra_columns(cells, learner)
+    lines = []
+    for one in datasets:
+        places = [(one, variant) for variant in printed]
+        shown = [part for place in places for part in _three(cells.get(place), differences.get(place))]
+        p_values = [_p_entry(differences.get((one, variant))) for variant in tested]
+        others = [values.get(one, Entry(NO_CELL)) for values in extra.values()]
+        lines.append([Entry(dataset_label(one)), *shown, *p_values, *others])
     counts, significant = [Entry("Win/draw/lose")], [Entry("The same, significant")]
     for variant in printed:
         signs = [(float(one.significant), 0.0) for one in differences.values() if one.variant == variant]
         ours = win_draw_lose([*signs]) if variant != PLAIN else ""
         significant += [Entry(""), Entry(ours), Entry("")]
-        counts += [*(_by_means(cells, datasets, learner, variant) if variant != PLAIN else [Entry("")] * 2), Entry("")]
+        counts += [*(_by_means(cells, variant) if variant != PLAIN else [Entry("")] * 2), Entry("")]
     empty = [Entry("")] * (len(tested) + len(extra))
     place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
     title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
-    notes = [*_notes(cells, learner), _verdicts(cells, learner)]
+    notes = [*_notes(cells), _verdicts(cells)]
     return Table(table, title, [*columns, *extra], [lines, [counts + empty, significant + empty]], notes)
 
 
-def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, Entry]]:
+def _extra_columns(cells: Cells, learner: str) -> dict[str, dict[str, Entry]]:
     """Return what the paper's table does not hold, by title and data set; no column without a number."""
-    centred = {one: _ours(cells[one, learner, _CENTRED]) for one in datasets if (one, learner, _CENTRED) in cells}
+    centred = {dataset: _ours(cell) for (dataset, variant), cell in cells.items() if variant == _CENTRED}
     selected = {
         dataset: Entry(f"{cell.test_selected:.2f}", cell.test_selected, detail=_SELECTED, axes=cell.axes)
-        for (dataset, name, _), cell in cells.items()
-        if name == learner and cell.test_selected is not None
+        for (dataset, _), cell in cells.items()
+        if cell.test_selected is not None
     }
     columns = {f"AK{learner.upper()}, centred": centred, "K by test samples": selected}
     return {title: values for title, values in columns.items() if values}
 
 
-def _three(
-    cells: Cells, differences: dict[tuple[str, str], Difference], dataset: str, learner: str, variant: str
-) -> list[Entry]:
-    cell = cells.get((dataset, learner, variant))
+def _three(cell: KpcaCell | None, difference: Difference | None) -> list[Entry]:
     if cell is None:
         return [Entry(NO_CELL)] * 3
-    difference = differences.get((dataset, variant))
-    better = difference is not None and difference.best
     reading = cell.published.why if cell.published else ""
     why = cell.departure if cell.published and cell.departure else reading
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
         Entry(cell.paper or NO_CELL),
-        replace(_ours(cell), bold=better),
+        replace(_ours(cell), bold=difference is not None and difference.best),
         Entry(verdict or NO_CELL, detail=why, verdict=verdict),
     ]
 
@@ -241,38 +232,38 @@ def _ours(cell: KpcaCell) -> Entry:
     return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=cell.axes)
 
 
-def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str) -> list[Entry]:
+def _by_means(cells: Cells, variant: str) -> list[Entry]:
     """Return wins, draws and losses against the plain learner by means of two digits, printed and ours."""
     both = [
-        (cells[dataset, learner, variant], cells[dataset, learner, PLAIN])
-        for dataset in datasets
-        if {(dataset, learner, variant), (dataset, learner, PLAIN)} <= set(cells)
+        (cell, cells[dataset, PLAIN])
+        for (dataset, name), cell in cells.items()
+        if name == variant and (dataset, PLAIN) in cells
     ]
-    pairs = [(one.printed, other.printed) for one, other in both], [(one.rounded, other.rounded) for one, other in both]
-    return [Entry(win_draw_lose(part)) for part in pairs]
+    return [
+        Entry(win_draw_lose((getattr(one, number), getattr(plain, number)) for one, plain in both))
+        for number in ("printed", "rounded")
+    ]
 
 
-def _notes(cells: Cells, learner: str) -> list[str]:
+def _notes(cells: Cells) -> list[str]:
     unfinished = [
-        f"{dataset_label(cell.dataset)}, {learner_name(learner, cell.variant).upper()}: {cell.ours.note}"
-        for cell in cells.values()
-        if cell.learner == learner and cell.ours.note
+        f"{dataset_label(dataset)}, {learner_name(cell.learner, variant).upper()}: {cell.ours.note}."
+        for (dataset, variant), cell in cells.items()
+        if cell.ours.note
     ]
-    splits = sorted({cell.ours.runs for cell in cells.values() if cell.learner == learner})
+    splits = sorted({cell.ours.runs for cell in cells.values()})
     return [
         f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
         "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
         "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too "
         "small; the table of tests allows for that.",
         "Win/draw/lose compares means of two digits with those of the plain learner.",
-        *(f"{ending}." for ending in unfinished),
+        *unfinished,
     ]
 
 
-def _verdicts(cells: Cells, learner: str) -> str:
-    counts = Counter(
-        cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
-    )
+def _verdicts(cells: Cells) -> str:
+    counts = Counter(cell.verdict for cell in cells.values() if cell.verdict is not Verdict.NOT_PUBLISHED)
     parts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     if not counts:
         return "The paper prints no number of these data sets."

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
+from kdrbench.suite.reports.making import Source
 from kdrbench.suite.systems.league.system import JUDGES
-from kdrbench.suite.systems.league.table_rows import League, title_of
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Source
+from kdrbench.suite.systems.league.table_rows import League, bootstrap_mean_ranks, not_different, title_of
 
 # A colour for each kind of method, in the order of the palette, black for controls; a symbol for each method of a kind.
 _KINDS = (

@@ -27,6 +27,7 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
@@ -55,10 +56,10 @@ class Fold:
     test_codes: Codes
 
 
-def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset) -> Recomputed:
+def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_samples: int) -> Recomputed:
     """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
 
-    Raises ``InputError`` for an array that is no such map.
+    Folds of a league are small, whatever ``most_samples``. Raises ``InputError`` for an array that is no such map.
     """
     fold = fold_of(batch.definition, data, int(row["run"]), batch.seed)
     sizes = {
@@ -130,10 +131,9 @@ def scores_of(fold: Fold, projection: NDArray[Any], most: int) -> dict[str, Numb
 
 
 def _by_logistic_regression(train: Array, codes: Codes, test: Array) -> Codes:
-    mean, spread = train.mean(axis=0), train.std(axis=0)
-    spread = np.where(spread > 10.0 * np.finfo(float).eps * np.abs(mean), spread, np.inf)
-    model = LogisticRegression(max_iter=_MOST_STEPS).fit((train - mean) / spread, codes)
-    return np.asarray(model.predict((test - mean) / spread))
+    scaler = StandardScaler().fit(train)
+    model = LogisticRegression(max_iter=_MOST_STEPS).fit(scaler.transform(train), codes)
+    return np.asarray(model.predict(scaler.transform(test)))
 
 
 def distance_correlation(points: Array, codes: Codes) -> float:

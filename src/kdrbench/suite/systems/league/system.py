@@ -12,10 +12,9 @@ checked by all systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
@@ -24,13 +23,11 @@ import numpy as np
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.schemas import NAMES, check_names, integer, list_of
+from kdrbench.suite.systems.schemas import NAMES, integer, list_of, report, unknown_names
 
 FIXED, TUNED = "fixed", "tuned"
 INNER_FOLDS = 3
@@ -58,11 +55,9 @@ SCHEMA: Config = {
         "most_rows": integer(20, "larger data sets are cut to about this size, each class alike; by default all rows"),
     },
 }
-_TABLE = partial(
-    Report, kind="league", shows="league", maker="kdrbench.suite.systems.league.tables:page", needs=(FINDINGS,)
-)
-_MAKER = "kdrbench.suite.systems.league.figures:chart_of"
-_FIGURE = partial(_TABLE, shows="mean ranks, time and stability", maker=_MAKER, is_figure=True)
+_TABLE = report("league", "league", "league.tables:page", FINDINGS)
+_FIGURE = report("league", "mean ranks, time and stability", "league.figures:chart_of", FINDINGS, is_figure=True)
+_TUNING = report(TUNING, "tuned beside defaults", "league.tuning:page")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +91,17 @@ class LeagueRecord(Record):
     n_classes: int
 
 
-def check_methods(place: str, methods: Iterable[str]) -> None:
-    """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
+def faults_of_folds(experiment: Config, config: Config, n_folds: int, key: str) -> Iterator[str]:
+    """Yield unknown methods, and data sets without labels or with a class of less than ``n_folds`` samples."""
     from kdrbench.reduction.methods import METHODS
 
-    check_names(f"{place.removeprefix('config: ')}.methods", "method", methods, METHODS)
+    yield from unknown_names("methods", "method", experiment["methods"], METHODS)
+    for entry in map(registry_of(config).__getitem__, experiment["datasets"]):
+        data_set, smallest = f"data set {entry.name!r}", min(entry.class_counts, default=0)
+        if entry.lacks:
+            yield f"datasets: {data_set} has no {entry.lacks}; methods learn from them"
+        if n_folds > smallest:
+            yield f"{key}: the smallest class of {data_set} has {smallest} samples; {n_folds} folds need {n_folds}"
 
 
 class LeagueSystem(System):
@@ -108,32 +109,23 @@ class LeagueSystem(System):
 
     record = LeagueRecord
     schema = SCHEMA
+    runner = "kdrbench.suite.systems.league.fold_run:run_fold"
+    verifier = "kdrbench.suite.systems.league.recompute:recompute"
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        check_methods(place, experiment["methods"])
-        for entry in (registry[dataset] for dataset in experiment["datasets"]):
-            data_set = f"data set {entry.name!r}"
-            if entry.lacks:
-                raise ConfigError(f"{place}.datasets: {data_set} has no {entry.lacks}; the league needs them")
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        yield from faults_of_folds(experiment, config, experiment["folds"], "folds")
+        for entry in map(registry_of(config).__getitem__, experiment["datasets"]):
             if not _components_of(experiment, entry):
-                raise ConfigError(
-                    f"{place}.components must hold a number below the {entry.n_features} features of {data_set}"
-                )
-            if experiment["folds"] > (smallest := min(entry.class_counts)):
-                raise ConfigError(
-                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} "
-                    "samples, so it must be at most that"
-                )
+                below = f"below the {entry.n_features} features of data set {entry.name!r}"
+                yield f"components must hold a number {below}"
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the tables of ranks, of its parts and of tuned beside default parameters, and the figure."""
         first = _TABLE(name, (name,), figures=(name,), summary="league" if name == "league_small" else "")
         tables = [first, *(_TABLE(f"{name}_{part}", (name,)) for part in ("duels", "sets"))]
         if fixed := fixed_beside(config, name):
-            maker = "kdrbench.suite.systems.league.tuning:page"
-            tables.append(Report(f"{name}_{TUNING}", (name, fixed), TUNING, "tuned beside defaults", maker))
+            tables.append(_TUNING(f"{name}_{TUNING}", (name, fixed)))
         return [*tables, _FIGURE(name, (name,))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
@@ -155,27 +147,21 @@ class LeagueSystem(System):
                 )
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
-        """Return what draws a fold, of which the run is not given the labels to test."""
+        """Let the method import what it imports late, before any clock starts."""
         from kdrbench.reduction.methods import build_reducer
-        from kdrbench.suite.systems.league.fold_run import make_fold_run
 
-        # What a method imports late, it imports here, before any clock starts.
         rng = np.random.default_rng(0)
         with suppress(Exception):
             build_reducer(batch.definition["method"], 1).fit(rng.normal(size=(24, 3)), np.arange(24) % 2)
-        return partial(make_fold_run, batch, dataset)
+        return super().prepare(batch, dataset, context)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
-        """Return the sizes of a fold."""
-        from kdrbench.suite.systems.league.fold_run import make_fold_run
+        """Return the rules and the sizes of a fold."""
+        from kdrbench.suite.systems.league.fold_run import fold_of_run
 
-        return make_fold_run(batch, dataset, number).sizes
-
-    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
-        """Return the sizes of a fold, and the scores of a linear map."""
-        from kdrbench.suite.systems.league import recompute
-
-        return recompute.recompute(batch, row, arrays, dataset)
+        fold = fold_of_run(batch, dataset, number)
+        sizes = {"n_train": len(fold.train), "n_test": len(fold.test), "n_features": fold.train.shape[1]}
+        return {"rules": batch.definition["rules"], **sizes, "n_classes": len(np.unique(fold.train_codes))}
 
 
 def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:

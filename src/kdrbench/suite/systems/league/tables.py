@@ -7,38 +7,33 @@ lost for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kdrbench.errors import counted, joined
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.paired import holm
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
-from kdrbench.suite.systems.league.scores import (
-    NEITHER,
-    SIGNIFICANT,
-    Duel,
-    bootstrap_mean_ranks,
-    friedman,
-    wilcoxon_holm,
-)
 from kdrbench.suite.systems.league.system import JUDGES
 from kdrbench.suite.systems.league.table_rows import (
     ACCURACIES,
     KERNEL_PROJECTIONS,
+    NEITHER,
+    RIVALS,
+    SIGNIFICANT,
+    Duel,
     League,
+    bootstrap_mean_ranks,
     compared,
+    friedman,
     headlines,
     leading_to,
     title_of,
+    wilcoxon_holm,
 )
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
 
 # A sentence names this many methods; of more it gives the number.
 _MOST_NAMES = 6
@@ -126,37 +121,26 @@ def _costs(league: League, method: str) -> list[Entry]:
 
 def _tests(league: League, judge: str) -> str:
     ranks = league.scores[judge].mean_ranks
-    if min(ranks.shape) < 2:
-        return f"{JUDGES[judge].capitalize()}: {counted(len(ranks), 'data set')}, too few for Friedman's test."
-    test = friedman(-ranks)
-    # Where all data sets agree, F is infinite and says no more.
-    f = f", F {test.f:.2f} (p = {test.p_f:.2g})" if np.isfinite(test.f) else ""
+    n_sets = counted(len(ranks), "data set")
+    if len(ranks) < 2 or ranks.shape[1] < 3:
+        return f"{JUDGES[judge].capitalize()}: {n_sets}, too few for Friedman's test."
+    chi_squared, p = friedman(-ranks)
     return (
-        f"By {JUDGES[judge]} over {counted(len(ranks), 'data set')}: Friedman's chi-squared {test.chi_squared:.1f} "
-        f"(p = {test.p:.2g}){f}. Two mean ranks differ where they are more than {league.difference(judge):.2f} apart."
+        f"By {JUDGES[judge]} over {n_sets}: Friedman's chi-squared {chi_squared:.1f} (p = {p:.2g}). Two mean ranks "
+        f"differ where they are more than {league.difference(judge):.2f} apart."
     )
 
 
 def controls_sentence(league: League) -> str:
-    """Return whether the controls come last by each judge: by mean rank, and by signed ranks over data sets."""
-    methods, controls = league.places(controls=False), league.places(controls=True)
-    if not controls:
+    """Return which methods do not differ from a control, by signed ranks over data sets, or are behind one."""
+    if not league.places(controls=True):
         return "There is no control."
-    titles = [title_of(method) for method in league.methods]
-    ahead = []
-    for judge, words in JUDGES.items():
-        ranks = league.mean_ranks(judge)
-        pairs = [(one, control) for one in methods for control in controls if ranks[control] <= ranks[one]]
-        names = "; ".join(f"{titles[one]} behind {titles[control]}" for one, control in pairs)
-        ahead += [f"by {words}, {names}"] if pairs else []
-    ranked = f"The controls do not rank last: {', and '.join(ahead)}." if ahead else "The controls rank last."
-
     outcomes = [_against_controls(league, judge) for judge in JUDGES]
     behind = _named(league, "behind", lambda pair: any(one[pair] < NEITHER for one in outcomes))
     alike = _named(league, "from", lambda pair: any(one[pair] == NEITHER for one in outcomes))
     worse = f"significantly worse are {behind}" if behind else "no method is significantly behind a control"
     rest = f"some judge does not distinguish {alike}" if alike else "each differs from every control"
-    return f"{ranked} By signed ranks over data sets, {worse}; {rest}."
+    return f"By signed ranks over data sets, {worse}; {rest}."
 
 
 def _against_controls(league: League, judge: str) -> dict[tuple[int, int], int]:
@@ -183,13 +167,13 @@ def _named(league: League, relation: str, holds: Callable[[tuple[int, int]], boo
 
 def _duels(name: str, league: League, _: str) -> Table:
     """Return a row for each kernel projection, rival and accuracy: effects first, then tests."""
-    rows = []
+    rows, rivals = [], league.playing(RIVALS)
     for judge in ACCURACIES:
         scores = league.scores[judge]
-        for method in league.kernel_projections:
-            pairs = [(league.methods.index(method), league.methods.index(rival)) for rival in league.rivals]
+        for method in league.playing(KERNEL_PROJECTIONS):
+            pairs = [(league.methods.index(method), league.methods.index(rival)) for rival in rivals]
             corrected = wilcoxon_holm(scores.dataset_means, pairs)
-            for rival, pair in zip(league.rivals, pairs, strict=True):
+            for rival, pair in zip(rivals, pairs, strict=True):
                 duels = [scores.duel(cell, method, rival) for cell in scores.cells]
                 effects = [duel.effect for duel in duels if np.isfinite(duel.effect)]
                 texts = [str(len(duels)), f"{np.mean([duel.difference for duel in duels]):+.3f}"]

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted, joined
 from kdrbench.status import Status
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, measured
-from kdrbench.suite.systems.league.scores import SIGNIFICANT, wilcoxon_holm
 from kdrbench.suite.systems.league.system import JUDGES
-from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, compared, leading_to, title_of
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
+from kdrbench.suite.systems.league.table_rows import (
+    ACCURACIES,
+    SIGNIFICANT,
+    League,
+    compared,
+    leading_to,
+    title_of,
+    wilcoxon_holm,
+)
 
 _RUN = ["dataset", "n_components", "run"]
 _CALIBRATION = ["calibration_before_s", "calibration_after_s"]

@@ -13,7 +13,8 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,9 @@ from kdrbench.lowrank import (
     squared_distances,
 )
 from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
 from kdrbench.suite.engine.run import RunResult, failed
-from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 
 # The paper's change of duals, the KKT residual that ends DefiniteBoost, or both: tolerances of each.
@@ -91,8 +92,12 @@ def learn(definition: Mapping[str, Any], start: FloatArray, asked: Constraints, 
     return learn_kernel(start, asked, **options, stopping=stopping, compiled=compiled)
 
 
+@cache
 def warmed_up() -> tuple[bool, float]:
-    """Load the compiled sweeps, or compile them; return whether there are any, and the seconds that took."""
+    """Load the compiled sweeps, or compile them; return whether there are any, and the seconds that took.
+
+    Runs inherit what their job has loaded.
+    """
     began = time.perf_counter()
     asked = squared_distances(3, [(0, 1)], "<=", 1.0)
     try:
@@ -155,49 +160,31 @@ _COUNTED = ("sweeps", "projections", "changes", "trace_evaluations", "compiled_s
 _CERTIFICATES = ("dual_change", "kkt_residual", "largest_violation", "divergence", "duality_gap")
 
 
-@dataclass(frozen=True)
-class LowRankRun:
-    """Run ``number`` of a method on a task, for all numbers of constraints in ``counts``.
-
-    ``labels`` are the columns that all its rows have.
-    """
-
-    task: LowRankTask
-    method: Mapping[str, Any]
-    counts: tuple[int, ...]
-    number: int
-    seed: int
-    compiled: bool
-    labels: Mapping[str, Any]
-    arrays: ClassVar[tuple[str, ...]] = ()
-
-    def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Yield the result of each number of constraints; drawing them and scoring the kernel is off the clock."""
-        for count in self.counts:
-            yield self._learned(count, referee)
-
-    def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the columns that all rows have."""
-        return self.labels
-
-    def _learned(self, count: int, referee: Referee) -> RunResult:
-        task, draw = self.task, (self.number, self.seed)
+def run_draws(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+    """Yield the result of each number of constraints; drawing them and scoring the kernel is off the clock."""
+    task = make_task(batch.definition["draw"], batch.definition["kind"], dataset)
+    for count in batch.definition["constraints"]:
         try:
-            asked = task.constraints(count, *draw)
-            learned, spent = referee.timed(lambda: learn(self.method, task.start, asked, self.compiled))
-            quality = quality_of(learned.factor, task.labels, rng_of("lowrank quality", task.draw, *draw))
-            rng, target = rng_of("lowrank target", task.draw, *draw), task.target
-            aim = None if target is None else two_fold_accuracy(target, task.labels, rng)
-            distance = reference_distance(self.method, task.start, asked, learned.factor)
+            yield _learned(batch.definition["method"], task, count, (number, batch.seed), referee)
         except Exception as error:
-            return failed(error, (count,))
-        columns = {
-            "outcome": str(learned.status),
-            **quality,
-            "target_accuracy": finite(aim),
-            "learned_rank": int(np.linalg.matrix_rank(learned.factor)),
-            "reference_distance": finite(distance),
-            **{name: getattr(learned, name) for name in _COUNTED},
-            **{name: finite(getattr(learned, name)) for name in _CERTIFICATES},
-        }
-        return RunResult(_STATUS[learned.status], learned.message, spent.wall_s, spent.cpu_s, columns, (count,))
+            yield failed(error, (count,))
+
+
+def _learned(
+    method: Mapping[str, Any], task: LowRankTask, count: int, draw: tuple[int, int], referee: Referee
+) -> RunResult:
+    asked, (compiled, compile_s) = task.constraints(count, *draw), warmed_up()
+    learned, spent = referee.timed(lambda: learn(method, task.start, asked, compiled))
+    quality = quality_of(learned.factor, task.labels, rng_of("lowrank quality", task.draw, *draw))
+    rng, target = rng_of("lowrank target", task.draw, *draw), task.target
+    columns = {
+        "outcome": str(learned.status),
+        **quality,
+        "target_accuracy": None if target is None else two_fold_accuracy(target, task.labels, rng),
+        "learned_rank": int(np.linalg.matrix_rank(learned.factor)),
+        "reference_distance": finite(reference_distance(method, task.start, asked, learned.factor)),
+        "compile_s": compile_s,
+        **{name: getattr(learned, name) for name in _COUNTED},
+        **{name: finite(getattr(learned, name)) for name in _CERTIFICATES},
+    }
+    return RunResult(_STATUS[learned.status], learned.message, spent.wall_s, spent.cpu_s, columns, (count,))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
-from kdrbench.suite.systems.schemas import NAME, NAMES, check_names, described, integer, list_of
+from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, warmed_up
+from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of, report, unknown_names
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
@@ -52,16 +50,10 @@ _METHOD = {
     },
 }
 SECTIONS: dict[str, Any] = {METHODS: {"type": "object", "propertyNames": NAME, "additionalProperties": _METHOD}}
-_TABLE = partial(Report, kind="low_rank", shows="low-rank kernels", maker="kdrbench.suite.systems.low_rank.tables:page")
-_MAKER = "kdrbench.suite.systems.low_rank.tables:chart_of"
-_FIGURE = partial(_TABLE, shows="accuracy, agreement or sweeps", maker=_MAKER, is_figure=True)
-_TEXT = partial(
-    _TABLE,
-    name="low_rank_text",
-    kind="low_rank_text",
-    maker="kdrbench.suite.systems.low_rank.tables:text_page",
-    targets=("lowrank_text",),
-    summary="low_rank",
+_TABLE = report("low_rank", "low-rank kernels", "low_rank.tables:page")
+_FIGURE = report("low_rank", "accuracy, agreement or sweeps", "low_rank.tables:chart_of", is_figure=True)
+_TEXT = report(
+    "low_rank_text", "low-rank kernels", "low_rank.tables:text_page", targets=("lowrank_text",), summary="low_rank"
 )
 
 
@@ -119,35 +111,28 @@ class LowRankSystem(System):
     papers: ClassVar = {"lowrank2006": "lowrank"}
     imports = ("sklearn.cluster", "sklearn.metrics", "sklearn.neighbors")
     sections = SECTIONS
+    runner = "kdrbench.suite.systems.low_rank.run:run_draws"
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        most = max(experiment["constraints"])
-        check_names(f"experiments.{name}.methods", "method", experiment["methods"], config.get(METHODS, {}))
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Yield the faults of an experiment."""
+        registry, most = registry_of(config), max(experiment["constraints"])
+        yield from unknown_names("methods", "method", experiment["methods"], config.get(METHODS, {}))
         for dataset in experiment["datasets"]:
             n = registry[dataset].n_samples
             if not registry[dataset].classes:
-                raise ConfigError(f"{place}.datasets: data set {dataset!r} has no labels; constraints come from them")
+                yield f"datasets: data set {dataset!r} has no labels; constraints come from them"
             if most > (pairs := n * (n - 1) // 2):
-                raise ConfigError(
-                    f"{place}.constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs, so it "
-                    "must be at most that"
-                )
+                yield f"constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs: at most that"
 
-    def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
+    def faults_of_sections(self, config: Config) -> Iterator[str]:
+        """Yield methods that are neither one of a divergence nor DefiniteBoost."""
         for name, method in config.get(METHODS, {}).items():
-            if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
-                raise ConfigError(
-                    f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
-                    f"it holds {', '.join(method)}"
-                )
+            by_divergence, given = "divergence" in method, ", ".join(method)
+            if ("step" in method) == by_divergence or ("solver" in method) != by_divergence:
+                either = "either divergence and solver, or the step of DefiniteBoost"
+                yield f"{METHODS}.{name} must hold {either}; it holds {given}"
             if "trace" in method and method.get("divergence") != "von_neumann":
-                raise ConfigError(
-                    f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
-                    "divergence"
-                )
+                yield f"{METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that divergence"
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table of an experiment, and its figure where there are several numbers of constraints."""
@@ -158,7 +143,7 @@ class LowRankSystem(System):
     def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
         """Return the table of the numbers in the paper's text."""
         papers = tuple(name for name in names if self.reproduces(config["experiments"][name]))
-        return [_TEXT(experiments=papers)] if papers else []
+        return [_TEXT("low_rank_text", papers, targets=("lowrank_text",))] if papers else []
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""
@@ -186,13 +171,9 @@ class LowRankSystem(System):
                 )
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
-        """Make the task and load machine code, or make it: the runs inherit both."""
-        definition = batch.definition
-        task = make_task(definition["draw"], definition["kind"], dataset)
-        compiled, compile_s = warmed_up()
-        labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
-        counts = tuple(definition["constraints"])
-        return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
+        """Load machine code, or make it: the runs inherit it."""
+        warmed_up()
+        return super().prepare(batch, dataset, context)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +16,8 @@ from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, sections_of_runs
+from kdrbench.suite.reports.making import Source as ReportSource
 from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import UNSTOPPED, Cell, summarise
 from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, Format, low_rank_label
@@ -24,12 +25,6 @@ from kdrbench.suite.reports.tables.numbers import agreement, duration, percentag
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
 from kdrbench.suite.reports.tables.table import Column, Entry, lay_out
-
-if TYPE_CHECKING:
-    from kdrbench.suite.findings.ledger_lines import Comparison
-    from kdrbench.suite.reports.making import Page
-    from kdrbench.suite.reports.making import Source as ReportSource
-
 
 # What the published numbers are of.
 PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}
@@ -217,7 +212,8 @@ _MEASURED = (
 )
 
 
-def _ours(one: Comparison) -> Entry:
+def _ours(one: Any) -> Entry:
+    """Return our number of a :class:`.Comparison`."""
     interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
     words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
     return Entry(one.ours, value=one.mean, spread=one.std, detail=words)
@@ -263,41 +259,28 @@ def chart_of(source: ReportSource) -> Chart:
 
 def _panel(rows: pd.DataFrame, styles: dict[str, Style], column: str) -> Panel:
     title, quantity = _PANELS[column]
-    if column == "sweeps":
-        # Without constraints there is none, which a logarithmic axis cannot show.
-        rows = rows[rows["n_constraints"] > 0]
-    series = [
-        part
-        for method, style in styles.items()
-        for part in _series(rows[rows["method"] == method], method, style, column)
-    ]
     scale = Scale.LOG if column == "sweeps" else Scale.LINEAR
+    # Without constraints there are no sweeps, which a logarithmic axis cannot show.
+    rows = rows[rows["n_constraints"] > 0] if scale is Scale.LOG else rows
+    of_method = {method: rows[rows["method"] == method] for method in styles}
+    series = [part for method, style in styles.items() for part in _series(of_method[method], method, style, column)]
     return Panel(title, Axis("constraints"), Axis(quantity, scale), series)
 
 
 def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[Series]:
-    groups = [(count, group) for count, group in rows.groupby("n_constraints") if group[column].notna().any()]
-    if not groups:
-        return []
+    groups, label = rows.groupby("n_constraints"), low_rank_label(method)
     # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
-    low, middle, high = ([float(group[column].quantile(q)) for _, group in groups] for q in (0.25, 0.5, 0.75))
-    solved = [_solved(group) for _, group in groups]
-    line = Series(
-        label=low_rank_label(method),
-        x=[float(str(count)) for count, _ in groups],
-        y=middle,
-        symbol=style.symbol,
-        colour=style.colour,
-        line=style.line,
-        lower=low,
-        upper=high,
-        words=[
-            f"{met} of {counted(len(group), 'run')} met their rule"
-            for met, (_, group) in zip(solved, groups, strict=True)
-        ],
-    )
-    short = [place for place, (_, group) in enumerate(groups) if solved[place] < len(group)]
-    label, y = f"{line.label}: not all met their rule", [middle[place] for place in short]
-    x = [float(str(groups[place][0])) for place in short]
-    crosses = Series(label, x, y, Mark.POINTS, Symbol.CROSS, BLACK, style.line, group=line.label)
-    return [line, crosses] if short else [line]
+    quartiles = {share: groups[column].apply(pd.Series.quantile, q=share) for share in (0.25, 0.5, 0.75)}
+    shown = pd.DataFrame(quartiles).astype(float).dropna()
+    if shown.empty:
+        return []
+    solved, runs = (counts.reindex(shown.index) for counts in (groups.apply(_solved), groups.size()))
+    low, middle, high = shown.to_numpy().T.tolist()
+    words = [f"{met} of {counted(int(n), 'run')} met their rule" for met, n in zip(solved, runs, strict=True)]
+    looks: dict[str, Any] = {"symbol": style.symbol, "colour": style.colour, "line": style.line}
+    series = [Series(label, shown.index.astype(float).tolist(), middle, lower=low, upper=high, words=words, **looks)]
+    if len(short := shown[solved < runs]):
+        x, y = short.index.astype(float).tolist(), short[0.5].tolist()
+        crosses = f"{label}: not all met their rule"
+        series.append(Series(crosses, x, y, Mark.POINTS, Symbol.CROSS, BLACK, style.line, group=label))
+    return series

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kdrbench.datasets import Dataset
-from kdrbench.datasets.own import registry_of
-from kdrbench.errors import ConfigError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.status import Status
@@ -26,8 +23,8 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
-from kdrbench.suite.systems.league.system import check_methods
-from kdrbench.suite.systems.schemas import NAMES, integer
+from kdrbench.suite.systems.league.system import faults_of_folds
+from kdrbench.suite.systems.schemas import NAMES, integer, report
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -41,8 +38,8 @@ SCHEMA: Config = {
         "draws": integer(1, "how often the labels are permuted"),
     },
 }
-_TABLE = partial(Report, kind="noise", shows="noise", maker="kdrbench.suite.systems.noise.tables:page")
-_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.noise.tables:chart_of", is_figure=True)
+_TABLE = report("noise", "noise", "noise.tables:page")
+_FIGURE = report("noise", "noise", "noise.tables:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,18 +72,9 @@ class NoiseSystem(System):
         "kdrbench.suite.systems.league.fold_run",
     )
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
-        check_methods(place, experiment["methods"])
-        for entry in (registry[dataset] for dataset in experiment["datasets"]):
-            if entry.lacks:
-                raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}")
-            if (smallest := min(entry.class_counts)) < _FOLDS:
-                raise ConfigError(
-                    f"{place}.datasets: the smallest class of data set {entry.name!r} has {smallest} samples; its "
-                    f"{_FOLDS} folds need {_FOLDS}"
-                )
+    def faults(self, experiment: Config, config: Config) -> Iterator[str]:
+        """Return the faults of an experiment."""
+        return faults_of_folds(experiment, config, _FOLDS, "datasets")
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table and the figure of an experiment."""

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Series
-from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
-from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Table, entries, measured
 from kdrbench.suite.systems.league.figures import style_of
-from kdrbench.suite.systems.league.table_rows import title_of
-
-if TYPE_CHECKING:
-    from kdrbench.suite.reports.making import Page, Source
-
+from kdrbench.suite.systems.league.table_rows import leading_to, title_of
 
 _COLUMNS = ["Data", "Method", "Draws", "On its own samples", "On others", "Median p", "Called real", "CPU time"]
 _NOTE = (
@@ -53,32 +45,23 @@ def called_real(runs: pd.DataFrame) -> str:
 
 
 def _row(dataset: str, method: str, runs: pd.DataFrame) -> list[Entry]:
-    rejected = runs["rejected"].dropna()
+    rejected, draws = runs["rejected"].dropna(), counted(len(runs.dropna(subset=["p_value"])), "draw")
     numbers = [
         Entry(str(len(runs)), float(len(runs))),
-        _mean(runs["train_accuracy"]),
-        _mean(runs["test_accuracy"]),
-        _median(runs["p_value"], "{:.2f}".format),
+        *(_accuracy(runs[name], draws) for name in ("train_accuracy", "test_accuracy")),
+        measured(float(runs["p_value"].median()), "{:.2f}", f"median over {draws}"),
         Entry(called_real(runs), float(rejected.mean()) if len(rejected) else None, detail="draws with p <= 0.05"),
-        _median(runs["cpu_s"], duration),
+        measured(float(runs["cpu_s"].median()), duration, f"median over {draws}"),
     ]
     labels = entries([dataset_label(dataset), title_of(method)])
-    return [*labels, *(replace(number, axes=("", dataset, "", method)) for number in numbers)]
+    return [*labels, *leading_to(method, numbers, dataset)]
 
 
-def _mean(values: pd.Series) -> Entry:
-    if not (n_known := values.count()):
+def _accuracy(values: pd.Series, draws: str) -> Entry:
+    if not values.count():
         return Entry(NO_CELL)
     mean, spread = float(values.mean()), float(values.std(ddof=0))
-    detail = f"mean and standard deviation over {counted(n_known, 'draw')}"
-    return Entry(percentage(mean, spread), mean, spread, detail=detail)
-
-
-def _median(values: pd.Series, shown: Callable[[float], str]) -> Entry:
-    if not (n_known := values.count()):
-        return Entry(NO_CELL)
-    median = float(values.median())
-    return Entry(shown(median), median, detail=f"median over {counted(n_known, 'draw')}")
+    return Entry(percentage(mean, spread), mean, spread, detail=f"mean and standard deviation over {draws}")
 
 
 def chart_of(source: Source) -> Chart | None:
