@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import platform
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
-from kdrbench.suite.engine.workspace import Holder, workspace_lock
+from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.progress import progress_lines
 from support.made_up import record
@@ -175,11 +176,10 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     )
 
 
-def test_a_mark_of_a_killed_job_or_of_another_machine_is_no_work(grid, results):
+def test_a_lock_of_a_killed_job_or_of_another_machine_is_no_work(grid, results):
     _, sm, _ = grid.batches()
-    here, mark = Holder.here(), workspace_in(results, sm).lock.with_suffix(".holder")
-    for left in (f"{2**22 + 1}\n{here.machine}\n{here.boot}", f"1\nelsewhere\n{here.boot}", "no mark"):
-        mark.write_text(left)
+    for left in ("", f"{2**22 + 1} on {platform.node()}", "1 on elsewhere"):
+        workspace_in(results, sm).lock.write_text(left)
         assert [one.running for one in progress_of(grid, results)] == [None] * 3
 
 
