@@ -55,6 +55,7 @@ MOST_TOGETHER = 16
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
 _ENDED = object()
+_BENCH_FAILED = "the bench failed within the run; correct what the lines above say and start again"
 
 
 def run_job(
@@ -251,7 +252,7 @@ def _supervised(
         limits = replace(context.limits, time_s=left_s)
         process = yield from supervisor.start(partial(execute, run, referee, keys), limits, pauses, turn).until_end()
         if process.end is Exit.EXITED and process.code == SETUP_FAULT:
-            raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
+            raise SupervisionError(_BENCH_FAILED)
         results = collect(files, keys, run.arrays)
         killed = was_killed(process) and not results
         blaming = blames_bench(process) and len(results) < len(keys)
@@ -280,14 +281,10 @@ def _supervised(
 
 
 def _check_bench(files: RunFiles) -> None:
-    """Raise ``SupervisionError`` where this process, which runs no method, cannot do either what a run could not do."""
+    """Raise ``SupervisionError`` where this process, which runs no method, cannot write what a run could not write."""
     try:
         save_array(files.array("probe"), np.zeros(1))
         files.array("probe").unlink()
-        if files.missing_module.exists():
-            import_module(files.missing_module.read_text(encoding="utf-8"))
-    except (OSError, ImportError) as error:
+    except OSError as error:
         click.echo(f"kdrbench: {error}", err=True)
-        raise SupervisionError(
-            "the bench failed within the run; correct what the lines above say and start again"
-        ) from error
+        raise SupervisionError(_BENCH_FAILED) from error

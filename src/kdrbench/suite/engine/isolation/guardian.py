@@ -38,7 +38,7 @@ _LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
-# The one by which it says that its limits could not be set (EX_OSERR).
+# The one by which it says that its limits could not be set, or that a package is missing (EX_OSERR).
 SETUP_FAULT = 71
 # Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
