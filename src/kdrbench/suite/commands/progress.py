@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 
@@ -44,7 +45,7 @@ def status(results: Path, name: str) -> None:
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
-    rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
+    rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
     click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 

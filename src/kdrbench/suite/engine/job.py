@@ -241,7 +241,6 @@ def _supervised(
 
     Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
     """
-    before: list[ProcessExit] = []
     for tries_left in (1, 0):
         kept = files.clear()
         pauses, turn = Pauses(), Turn()
@@ -260,13 +259,6 @@ def _supervised(
             _check_bench(files)
         if not ((killed or blaming) and tries_left):
             break
-        before.append(process)
-    # Work of a first try is no method's to hide: times of a run that was made twice do not count.
-    process = replace(
-        process,
-        wall_s=process.wall_s + sum(one.wall_s for one in before),
-        cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
-    )
     for key, one in results.items():
         # Of a run that went on from a checkpoint, the process is that of its last part.
         if kept and one.clocked_s is not None and one.clocked_cpu_s is not None:

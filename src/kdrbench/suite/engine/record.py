@@ -148,6 +148,11 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 
     Raises ``RecordError`` when it was damaged, or a column is missing or of the wrong type.
     """
+    return record_of(columns_in(line), kind)
+
+
+def columns_in(line: str) -> dict[str, Any]:
+    """Return what a line holds, sealed or not; ``RecordError`` for one that was damaged."""
     try:
         values = json.loads(unsealed(line), parse_constant=no_number)
     except json.JSONDecodeError as error:
@@ -156,7 +161,7 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
         raise RecordError(f"a damaged line ({error}): {line[:80]!r}") from error
     if not isinstance(values, dict):
         raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-    return record_of(values, kind)
+    return values
 
 
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
@@ -165,18 +170,8 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of
     the wrong type.
     """
-    version = values.get("schema_version")
-    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
-        version += 1
-        values = {**migrate(values), "schema_version": version}
-    if type(version) is not int or version != kind.SCHEMA_VERSION:
-        readable = " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
-        raise RecordError(
-            f"a {kind.__name__} must have schema version {readable}, got {version!r}; read it with the version of "
-            "kdrbench that wrote it, or run again"
-        )
     types = column_types(kind)  # type: ignore[arg-type]
-    values = completed(values, kind)
+    values = of_this_schema(values, kind)
     values = {name: values[name] for name in types if name in values}
     if missing := set(types) - set(values):
         raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
@@ -187,6 +182,21 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     provenance = {name: values[name] for name in _types_of(Provenance)}
     own = {name: value for name, value in values.items() if name not in provenance}
     return kind(**own, provenance=Provenance(**provenance))
+
+
+def of_this_schema(values: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
+    """Return the columns of a row of this schema or an earlier one, with those that were added since."""
+    version = values.get("schema_version")
+    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
+        version += 1
+        values = {**migrate(values), "schema_version": version}
+    if type(version) is not int or version != kind.SCHEMA_VERSION:
+        readable = " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
+        raise RecordError(
+            f"a {kind.__name__} must have schema version {readable}, got {version!r}; read it with the version of "
+            "kdrbench that wrote it, or run again"
+        )
+    return completed(values, kind)
 
 
 def completed(values: Mapping[str, Any], kind: type[Record]) -> dict[str, Any]:
