@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,16 +164,10 @@ def arrays_in(path: Path, *, wanted: Collection[str] | None = None) -> dict[str,
     if not path.exists():
         return None
     try:
-        with ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {
-                name: array_of(archive.read(f"{name}.npy"), f"{name} of {path.name}")
-                for name in names
-                if wanted is None or name in wanted
-            }
-    except UnreadableError:
-        raise
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if wanted is None or name in wanted}
     except Exception as error:
+        # Whatever NumPy raises for damaged bytes.
         raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
 
 

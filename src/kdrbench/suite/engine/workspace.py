@@ -19,7 +19,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import psutil
 
@@ -119,17 +119,13 @@ class Workspace(Generic[AnyRecord]):
             # Without the unfinished line of a writer that was killed.
             os.truncate(self.rows, self.rows.read_bytes().rfind(b"\n") + 1)
         records, faults = read_undamaged(self.rows, self.record)
-        by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
-        for record in records:
-            by_axes.setdefault(record.axes, []).append(record)
-        faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
+        by_axes = {record.axes: record for record in records}
+        if len(by_axes) < len(records):
+            faults.append("rows occur twice")
         if faults:
-            why = f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})"
-            # Copied first: a kill in between must not cost the other rows.
-            self._set_aside(self.rows, why, copy=True)
-            records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
-            self.replace(records)
-        return records
+            self._set_aside(self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})")
+            self.replace(list(by_axes.values()))
+        return list(by_axes.values())
 
     def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
         """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
@@ -141,8 +137,8 @@ class Workspace(Generic[AnyRecord]):
                 damaged.add(number)
         return damaged
 
-    def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
+    def _set_aside(self, path: Path, why: str) -> None:
+        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
