@@ -22,7 +22,7 @@ from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolde
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.experiments.merged_tables import read_merged
+from kdrbench.suite.experiments.results import read_merged
 from kdrbench.suite.systems import build_system
 
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")

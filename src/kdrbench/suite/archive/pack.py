@@ -21,7 +21,7 @@ from kdrbench.suite.engine.provenance import EVIDENCE
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
-from kdrbench.suite.experiments.merged_tables import was_disturbed
+from kdrbench.suite.experiments.results import was_disturbed
 from kdrbench.suite.systems import SYSTEMS
 from kdrbench.suite.systems.ikdr.config import is_redrawn
 
