@@ -31,6 +31,7 @@ from kdrbench.suite.engine.run_files import (
     save_array,
     write_checkpoint,
 )
+from support.damage import DAMAGES
 from support.one_batch import context_of, referee_in
 from support.tiny_system import DATA, HALVES, TinyRecord, TinySystem, tiny_batch
 
@@ -87,31 +88,13 @@ def test_sound_files_are_read_as_they_were_written(tmp_path):
     np.testing.assert_array_equal(kept.state["state"], np.arange(6.0))
 
 
-def damaged(content, rng):
-    """Cut, flip bits of, repeat or replace some of these bytes."""
-    how, at = rng.integers(5), int(rng.integers(len(content)))
-    if how == 0:
-        return content[:at]
-    if how == 1:
-        return rng.bytes(int(rng.integers(400)))
-    changed = bytearray(content)
-    if how == 2:
-        for place in rng.integers(len(content), size=rng.integers(1, 9)):
-            changed[place] ^= 1 << int(rng.integers(8))
-    elif how == 3:
-        changed[at:at] = rng.bytes(int(rng.integers(1, 50)))
-    else:
-        changed[at : at + 40] = content[: int(rng.integers(1, 200))]
-    return bytes(changed)
-
-
 @pytest.mark.attack("gate: damaged files")
 def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, attack_rng):
     for number in range(80):
         readers = list(left_files(tmp_path / str(number)).items())
         # Those that a later process goes on from.
         path, read = readers[attack_rng.integers(2, 4)]
-        path.write_bytes(damaged(path.read_bytes(), attack_rng))
+        DAMAGES[attack_rng.integers(5)](path, attack_rng)
         with suppress(UnreadableError):
             read()
 

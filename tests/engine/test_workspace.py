@@ -63,7 +63,8 @@ def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
 
 def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
     run(tiny_batch(), files)
-    folder = files.workspace(tiny_batch(), TinyRecord).folder
+    folder = (workspace := files.workspace(tiny_batch(), TinyRecord)).folder
+    assert workspace.batches_of_cell() == {tiny_batch().definition_sha256: tiny_batch()}
     assert folder == files.workspaces / "e/tiny/it/0-1"
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
         "batch.json",
@@ -83,17 +84,6 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 5)
     (again, _) = run(batch, files)
     assert (again.schema_version, before[0].schema_version) == (5, 4)
-
-
-def test_a_claim_says_which_runs_have_their_rows(files):
-    batch = tiny_batch(runs=[0])
-    workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
-        assert usable == set()
-    run(batch, files)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
-        assert usable == {0}
-    assert workspace.batches_of_cell() == {batch.definition_sha256: batch}
 
 
 def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):

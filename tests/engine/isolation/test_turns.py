@@ -2,11 +2,10 @@
 
 import json
 import os
-import select
 import signal
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,14 +18,15 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.isolation import guardian
 from kdrbench.suite.engine.isolation.core_lock import prepare_process
-from kdrbench.suite.engine.isolation.limits import Limits, Turn
-from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run import RunResult, repeated
 from kdrbench.suite.engine.system import System
 from support.one_batch import context_of, wait_until_free
+from support.pids import is_running
 from support.tiny_system import DATA, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
@@ -135,13 +135,6 @@ ACTS = {
 }
 
 
-def is_alive(pid):
-    """Whether a process is there; one that has ended may wait for its parent to take note of it."""
-    with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 def pids(note, method):
     """The processes of a method's last run: its guardian and its own."""
     return json.loads((note / method).read_text())
@@ -183,7 +176,7 @@ def note(tmp_path):
     before = psutil.Process().children(recursive=True)
     yield tmp_path / "note"
     after = [process for process in psutil.Process().children(recursive=True) if process not in before]
-    assert [process.cmdline() for process in after if is_alive(process.pid)] == []
+    assert [process.cmdline() for process in after if is_running(process.pid)] == []
 
 
 def test_methods_of_a_cell_repeat_their_work_in_turns_run_by_run(note, tmp_path):
@@ -252,7 +245,7 @@ def test_a_run_whose_guardian_is_killed_leaves_no_row(note, tmp_path):
     batches = batches_of(note, a={}, b={}, c={"first": "kills the guardian of b"}, runs=(0, 1))
     with pytest.raises(SupervisionError, match="the guardian of a run was killed"):
         run(batches, tmp_path)
-    assert not is_alive(pids(note, "b")[1])
+    assert not is_running(pids(note, "b")[1])
     rows = rows_in(tmp_path)
     assert [row.axes[2:] for row in rows] == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
     assert [row.repeats for row in rows] == [REPEATS] * 4
@@ -313,24 +306,8 @@ def test_nothing_outlives_a_job_that_ends_between_turns(note, tmp_path, number):
     os.waitpid(child, 0)
     for batch in batches:
         wait_until_free(JobFiles.of(tmp_path, "e/cheap").workspace(batch, TurnsRecord).lock)
-    assert not [pid for method in "abc" for pid in pids(note, method) if is_alive(pid)]
+    assert not [pid for method in "abc" for pid in pids(note, method) if is_running(pid)]
     # The run that had ended beside those that waited has its row.
     assert [row.axes[2:] for row in rows_in(tmp_path)] == [("a", 0), ("b", 0), ("c", 0), ("c", 1)]
     rows = run(batches, tmp_path)
     assert [row.axes[2:] for row in rows] == [(method, number) for method in "abc" for number in (0, 1)]
-
-
-def test_a_closed_line_leaves_no_descriptor_and_closes_no_other():
-    before = sorted(Path("/proc/self/fd").iterdir())
-    one = Turn()
-    one.close_run_end()
-    one.close()
-    assert sorted(Path("/proc/self/fd").iterdir()) == before
-
-
-def test_the_run_alone_holds_its_end_of_the_line():
-    one = Turn()
-    with closing(Supervisor().start(lambda: None, LIMITS, turn=one)):
-        # When it has ended its line ends, too: nobody is left who could write.
-        assert select.select([one.fileno()], [], [], 20)[0] == [one.fileno()]
-        assert os.read(one.fileno(), 1) == b""
