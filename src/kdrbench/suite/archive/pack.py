@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,36 +28,6 @@ from kdrbench.suite.systems.ikdr.config import is_redrawn
 
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
 _OTHERS = (("checks", ".json"), ("optima", ".npz"))
-_README = """\
-# A packed record of kdrbench
-
-{size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
-
-`rows/`, `traces/` and `arrays/` hold what runs left, thinned, `charts/` figures that show samples of data sets, and
-`manifest.json` the SHA-256 of each file, and the counts of rows, jobs and projections of each experiment.
-
-All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
-
-    kdrbench report DIR --out reports/record     all tables, figures and pages, without data
-    kdrbench verify DIR                          every stored result computed again, from data
-    kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
-
-Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
-take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
-to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
-
-The licence is {licence}, see LICENSE.
-"""
-_LICENCE = """\
-SPDX-License-Identifier: {word}
-
-The files of this folder may be used under the licence {word} of the SPDX list.
-Its text is at https://spdx.org/licenses/{word}.html.
-They come without any warranty.
-
-Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
-on data names.
-"""
 _ANOTHER = "pack another record: name a folder for it with --out, without --layer"
 
 
@@ -116,7 +87,7 @@ class Packing:
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
         about["licence"] = self.licence
-        texts = {README: _readme(about, writer.n_bytes), LICENCE: _LICENCE.format(word=self.licence)}
+        texts = {README: _readme(about, writer.n_bytes), LICENCE: _text(LICENCE).format(word=self.licence)}
         return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
@@ -242,10 +213,15 @@ def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
     missing = sum(counts["jobs_missing"] for counts in manifest["experiments"].values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    return _README.format(
+    return _text(README).format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         most=MOST_OF_A_CELL / 1024,
     )
+
+
+def _text(name: str) -> str:
+    """Return the template of a text of every record."""
+    return files("kdrbench.suite.archive").joinpath(Path(name).stem + ".txt").read_text(encoding="utf-8")

@@ -60,7 +60,6 @@ def unpack(packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs
     with locked(results / f"{_UNPACKING}.lock"):
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
-        packed.base.check_texts()
         place = results / _UNPACKING
         shutil.rmtree(place, ignore_errors=True)
         try:
