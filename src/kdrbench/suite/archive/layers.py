@@ -31,10 +31,10 @@ _ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
 
 @dataclass
 class Job:
-    """What a job leaves: rows, the lines of its trace, and arrays by name."""
+    """What a job leaves: rows, the points of its trace by run, and arrays by name."""
 
     records: list[Record] = field(default_factory=list)
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    points: Points = field(default_factory=dict)
     arrays: Arrays = field(default_factory=dict)
 
     @property
@@ -42,26 +42,18 @@ class Job:
         """How many of its arrays the record does not store."""
         return sum(f"/{NOT_STORED}_" in name for name in self.arrays)
 
-    @property
-    def points(self) -> Points:
-        """The points of its trace by run."""
-        points: Points = {}
-        for line in self.lines:
-            points.setdefault((line["cell"], line["run"]), []).append(line)
-        return points
-
     def without(self, runs: Collection[Run]) -> Job:
         """Return the job without these runs."""
         gone = arrays_of(self.arrays, runs)
         return Job(
             [record for record in self.records if run_of(record) not in runs],
-            [line for line in self.lines if (line["cell"], line["run"]) not in runs],
+            {run: points for run, points in self.points.items() if run not in runs},
             {name: array for name, array in self.arrays.items() if name not in gone},
         )
 
     def joined(self, other: Job) -> Job:
         """Return the job with the runs of another."""
-        return Job(self.records + other.records, self.lines + other.lines, self.arrays | other.arrays)
+        return Job(self.records + other.records, self.points | other.points, self.arrays | other.arrays)
 
 
 def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
@@ -101,9 +93,9 @@ def _read_jobs(packed: PackedFolder, experiment: str, system: str, *, rows_alone
             raise DamagedError(f"a row of {experiment} names the trace {name!r}, which is no job's")
         jobs.setdefault(trace[1], Job()).records.append(record)
     if not rows_alone:
-        lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
+        points, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
         for path, job in jobs.items():
-            job.lines, job.arrays = lines.get(path, []), arrays.get(path, {})
+            job.points, job.arrays = points.get(path, {}), arrays.get(path, {})
     return jobs
 
 

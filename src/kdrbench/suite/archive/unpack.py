@@ -137,7 +137,8 @@ def _write_experiment(
         buffer = io.BytesIO()
         save(buffer, allow_pickle=False, **job.arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
-        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in job.lines), durable=False)
+        lines = [{"cell": cell, "run": run} | one for (cell, run), points in job.points.items() for one in points]
+        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in lines), durable=False)
         write_text(files.records, "".join(f"{record_json(record)}\n" for record in job.records), durable=False)
     if table:
         write_table(table, merged_lines(rows_of(jobs)))
