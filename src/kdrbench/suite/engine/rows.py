@@ -15,7 +15,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import ProcessExit
 from kdrbench.suite.engine.record import Provenance, Record
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.system import RunContext, System, cross
+from kdrbench.suite.engine.system import RunContext, System
 
 CONTAMINATED_RATIO = 1.1
 # How memory is measured (:mod:`.isolation.memory`); earlier rows have ``cgroup`` where the kernel did it.
@@ -93,7 +93,7 @@ class RowMaker:
             cpu_s=result.cpu_s,
             provenance=replace(provenance, contaminated=self._contaminated(result)),
             # What the batch knows overrides what a run claims.
-            **{**result.columns, **known, **cross(kind.CELL, batch.cell), **cross(kind.KEYS, key)},
+            **{**result.columns, **known, **dict(zip(kind.CELL + kind.KEYS, batch.cell + key, strict=True))},
         )
 
     def _contaminated(self, result: RunResult) -> bool | None:

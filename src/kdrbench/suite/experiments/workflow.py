@@ -42,17 +42,12 @@ _MOST_LETTERS = 60
 
 
 def check_files(workflow: Any, home: Path) -> None:
-    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use.
+    """Let Snakemake end with one sentence on configuration files with faults.
 
     ``home`` is the folder of kdrbench's Snakefile, which is not Snakemake's own where another workflow uses it.
     """
     from snakemake.exceptions import WorkflowError
 
-    if set("{}") & set(str(home)):
-        raise WorkflowError(
-            f"the path of this checkout, {home}, holds braces, which Snakemake takes for names of its own; "
-            "move the checkout"
-        )
     try:
         for path in (home / "config.yaml", *workflow.config_settings.configfiles):
             read_config_file(Path(path))
@@ -141,16 +136,13 @@ def commands_of(workflow: Any) -> Callable[..., str]:
     return lambda words, timed=False: f"{'' if timed else 'nice -n 19 '}{program}{words}"
 
 
-def be_found_by_jobs() -> None:
-    """Tell jobs which process is their scheduler; once it has ended they end, too."""
-    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
-
-
 def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
     """Say which jobs are out of date, and why; return them. Write the orders of all jobs, and the frozen configuration.
 
-    ``folder`` is that of the configuration's merged tables.
+    ``folder`` is that of the configuration's merged tables. Jobs are told which process is their scheduler; once it has
+    ended they end, too.
     """
+    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
     if not _is_first(workflow):
         return frozenset()
     if stale := stale_jobs(grid, _RESULTS):
