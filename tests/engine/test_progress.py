@@ -4,8 +4,6 @@ import dataclasses
 import json
 import os
 import platform
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -200,20 +198,6 @@ def test_the_demo_before_anything_has_run(demo, tmp_path):
         assert one.measured == 0
         assert one.most_core_s > limit_s * one.runs
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow("what is loaded is asked of a process that has loaded nothing")
-def test_definitions_are_known_without_scikit_learn():
-    # It takes a second to load, in every job that merges, draws or tabulates.
-    code = "import sys; from pathlib import Path; from kdrbench.suite.commands.options import read_configs; "
-    code += "from kdrbench.suite.experiments.config import load_grid; "
-    code += "grid = load_grid(read_configs(tuple(map(Path, sys.argv[1:])))); "
-    code += "print(len(grid.batches()), sorted({'sklearn', 'pandas', 'numba'} & set(sys.modules)))"
-    files = [ROOT / "config.yaml", ROOT / "config.demo.yaml"]
-    done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True, check=True)
-    batches, loaded = done.stdout.split(maxsplit=1)
-    assert int(batches) > 50
-    assert loaded == "[]\n"
 
 
 def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):

@@ -86,6 +86,18 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     assert (again.schema_version, before[0].schema_version) == (5, 4)
 
 
+def test_a_run_that_lacks_one_of_its_rows_is_made_again(files):
+    whole = run(tiny_batch(), files)
+    workspace = files.workspace(tiny_batch(), TinyRecord)
+    workspace.replace(whole[:3])
+    with workspace.rows.open("a") as stream:
+        stream.write('{"half a line')
+    again = run(tiny_batch(), files)
+    assert again[:2] == whole[:2]
+    assert [row.axes for row in again] == [row.axes for row in whole]
+    assert again[2] != whole[2]
+
+
 def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
     batch = tiny_batch(then="fails")
     workspace = files.workspace(batch, TinyRecord)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import psutil
 import pytest
 
@@ -85,17 +84,6 @@ def kills_guardian_of_b(note):
         os.kill(pids(note, "b")[0], signal.SIGKILL)
 
 
-def spreads(note):
-    """Let children take the memory when the work is done, and another method has begun a repeat."""
-    for _ in range(5):
-        if os.fork() == 0:
-            while len(log_of(note)) < 3:
-                time.sleep(0.01)
-            held = np.ones(2**23)
-            time.sleep(600)
-            os._exit(int(held[0]))
-
-
 def spins(note):
     """Leave a thread and a child at work, each of which writes all the time."""
     if os.fork() == 0:
@@ -131,7 +119,6 @@ ACTS = {
     "kills itself": lambda note: os.kill(os.getpid(), signal.SIGKILL),
     "kills b": kills_b,
     "kills the guardian of b": kills_guardian_of_b,
-    "spreads": spreads,
 }
 
 
@@ -249,16 +236,6 @@ def test_a_run_whose_guardian_is_killed_leaves_no_row(note, tmp_path):
     rows = rows_in(tmp_path)
     assert [row.axes[2:] for row in rows] == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
     assert [row.repeats for row in rows] == [REPEATS] * 4
-
-
-def test_memory_that_is_taken_after_the_first_result_is_limited(note, tmp_path):
-    rows = run(
-        batches_of(note, a={"then": 0.1}, b={"first": "spreads", "then": 20.0}), tmp_path, Limits(60.0, 256), 3.0
-    )
-    assert log_of(note)[:3] == ["a0", "b0", "a0"]
-    assert [row.status for row in rows] == ["converged"] * 2
-    assert rows[1].provenance.memory_mib > 256
-    assert (rows[0].repeats, rows[1].repeats) == (REPEATS, 0)
 
 
 def test_time_does_not_pass_for_a_run_that_waits(note, tmp_path, monkeypatch):
