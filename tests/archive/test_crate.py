@@ -142,7 +142,6 @@ def test_what_is_no_crate_is_not_replaced(write, tmp_path):
     ("words", "message"),
     [
         (["--licence", "free, as in beer"], "--licence is 'free, as in beer'; it must be a word of the SPDX list"),
-        (["--source", "."], "has no Snakefile, which a crate holds; name a checkout: --source"),
         (["--layer", "1"], "--crate needs --out (FILE.zip or a folder), without --layer"),
     ],
 )

@@ -46,18 +46,16 @@ With kdrbench installed, `kdrbench verify results{option}` computes the tables a
 
 
 def write_crate(
-    place: Path, out: Path, *, source: Path | None, licence: str, authors: tuple[str, ...], published: date
+    place: Path, out: Path, *, licence: str, authors: tuple[str, ...], published: date
 ) -> tuple[Results, int]:
     """Write a crate of the record in ``place`` to ``out``, an archive (``.zip``) or a folder.
 
-    Returns what was read, and the number of files. ``source`` is the checkout of the workflow, by default the one that
-    this package is in. Raises ``InputError`` without a checkout, for a single table, and where ``out`` is no crate.
+    Returns what was read, and the number of files. The workflow is that of the checkout that this package is in, or of
+    the working folder. Raises ``InputError`` without one, for a single table, and where ``out`` is no crate.
     """
-    root = source or checkout()
-    if root is None or not (root / "Snakefile").is_file():
-        raise InputError(
-            f"{root or 'this installation'} has no Snakefile, which a crate holds; name a checkout: --source"
-        )
+    root = checkout() or Path()
+    if not (root / "Snakefile").is_file():
+        raise InputError("there is no Snakefile, which a crate holds; work in a checkout of the repository")
     if place.is_file():
         raise InputError(f"{place} is a table; name the folder of results, whose configuration is needed too")
     if out.suffix == ".zip" and out.exists() and not _is_crate(out):

@@ -143,11 +143,6 @@ class PackedRecord:
         """Return the content of a file of the newest layer that has it; ``DamagedError`` as of a single folder."""
         return next((part for part in reversed(self.parts) if name in part.manifest["files"]), self.base).content(name)
 
-    def size_of_rows(self, experiment: str) -> int:
-        """Return the bytes of an experiment's rows as they are packed."""
-        files = [part.manifest["files"].get(f"{ROWS}/{experiment}.csv", {}) for part in self.parts]
-        return sum(int(file.get("bytes", 0)) for file in files)
-
     def rows(self, experiment: str, system: str) -> list[Record]:
         """Return the newest row of each run of an experiment; ``RecordError`` or ``DamagedError`` for a fault."""
         return rows_of(self.jobs(experiment, system, rows_alone=True))

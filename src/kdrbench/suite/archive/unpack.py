@@ -101,8 +101,6 @@ def _unpack(
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
     there = [name for name in config["run"] if name in experiments]
     tables = {name: place / MERGED / f"{name}.csv" for name in (complete if to_go_on else there)}
-    # Those that take long first, so that none is left for one core at the end.
-    there.sort(key=packed.size_of_rows, reverse=True)
     Parallel(n_jobs=n_jobs)(
         delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
     )

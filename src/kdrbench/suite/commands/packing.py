@@ -39,7 +39,6 @@ _LICENCE = "CC-BY-4.0"
 @click.option(
     "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
 )
-@click.option("--source", type=FILE, help="Checkout of the workflow, for --crate (default: that of this program).")
 def pack(
     results: Path,
     name: str,
@@ -48,7 +47,6 @@ def pack(
     layer: str | None,
     licence: str | None,
     authors: tuple[str, ...],
-    source: Path | None,
 ) -> None:
     """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
 
@@ -66,7 +64,7 @@ def pack(
     if crate:
         if layer or out == PAPERS:
             raise InputError("--crate needs --out (FILE.zip or a folder), without --layer")
-        _write_crate(results / name if name else results, out, licence, authors, source)
+        _write_crate(results / name if name else results, out, licence, authors)
         return
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
@@ -90,7 +88,7 @@ def pack(
     click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
 
 
-def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
+def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...]) -> None:
     from kdrbench.suite.archive.crate import write_crate
 
     own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
@@ -100,7 +98,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
         )
     word, today = own or licence or _LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
-        read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
+        read, n_files = write_crate(folder, out, licence=word, authors=authors, published=today)
     for name in read.left_out:
         click.echo(f"kdrbench: left out {name}, which is of a system of its own", err=True)
     n_rows = sum(map(len, read.records.values()))
