@@ -159,6 +159,12 @@ def test_the_crate_of_a_packed_record_has_its_licence(results, tmp_path):
     assert f"{packed} is under CC0-1.0, not MIT: leave --licence out" in refused.output
 
 
+def test_without_a_checkout_there_is_no_workflow_to_hold(write, monkeypatch, tmp_path):
+    monkeypatch.setattr("kdrbench.suite.archive.crate.checkout", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
+
+
 def test_a_single_table_is_refused(record, tmp_path):
     done = kdrbench("pack", record / "ikdr.csv", "--crate", "--out", tmp_path / "crate")
     assert "name the folder of results" in done.output

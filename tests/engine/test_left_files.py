@@ -94,7 +94,7 @@ def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, attack_rng
         readers = list(left_files(tmp_path / str(number)).items())
         # Those that a later process goes on from.
         path, read = readers[attack_rng.integers(2, 4)]
-        DAMAGES[attack_rng.integers(5)](path, attack_rng)
+        DAMAGES[attack_rng.integers(4)](path, attack_rng)
         with suppress(UnreadableError):
             read()
 
