@@ -20,13 +20,13 @@ from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packe
 from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
 from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
+from kdrbench.suite.engine.publish import array_place
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import read_merged
 from kdrbench.suite.systems import build_system
 
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
-_ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
 
 
 @dataclass
@@ -58,8 +58,7 @@ class Job:
 
 def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
     """Return the arrays that some runs left."""
-    named = {name: _ARRAY.fullmatch(name) for name in arrays}
-    return {name: arrays[name] for name, found in named.items() if found and (found["cell"], int(found["run"])) in runs}
+    return {name: array for name, array in arrays.items() if array_place(name)[::2] in runs}
 
 
 Jobs = dict[str, Job]

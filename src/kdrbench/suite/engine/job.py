@@ -32,7 +32,6 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.rows import RowMaker, now
 from kdrbench.suite.engine.run import (
-    Judged,
     Results,
     Run,
     blames_bench,
@@ -216,7 +215,7 @@ class _Job:
             limits = self.context.limits
             results = {key: replace(result, time_s=time_of(result, files, limits)) for key, result in results.items()}
         try:
-            results = run.judged(files, results) if isinstance(run, Judged) else results
+            results = run.judged(files, results) if hasattr(run, "judged") else results
             scores = run.score(files)
         except (ImportError, OSError):
             raise

@@ -9,7 +9,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -46,17 +46,12 @@ class RunResult:
 Results = dict[Key, RunResult]
 
 
-@runtime_checkable
-class Judged(Protocol):
-    """A run whose results are completed one by one from what it has left."""
-
-    def judged(self, files: RunFiles, results: Mapping[tuple[Any, ...], RunResult]) -> dict[tuple[Any, ...], RunResult]:
-        """Return the results with what they cannot know in the run's process; called in the batch's, after the run."""
-        ...
-
-
 class Run(Protocol):
-    """The work of one run, prepared in the batch's process and done in a process of its own."""
+    """The work of one run, prepared in the batch's process and done in a process of its own.
+
+    A run may also have a method ``judged(files, results)``, which is called in the batch's process before ``score`` and
+    returns the results with what they cannot know in the run's process.
+    """
 
     @property
     def arrays(self) -> tuple[str, ...]:
