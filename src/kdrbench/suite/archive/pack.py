@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from kdrbench import __version__
 from kdrbench.errors import DamagedError, InputError, counted, in_words
+from kdrbench.suite.archive import template
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
@@ -87,7 +87,7 @@ class Packing:
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
         about["licence"] = self.licence
-        texts = {README: _readme(about, writer.n_bytes), LICENCE: _text(LICENCE).format(word=self.licence)}
+        texts = {README: _readme(about, writer.n_bytes), LICENCE: template("LICENSE").format(word=self.licence)}
         return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
@@ -213,15 +213,10 @@ def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
     missing = sum(counts["jobs_missing"] for counts in manifest["experiments"].values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    return _text(README).format(
+    return template("README").format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         most=MOST_OF_A_CELL / 1024,
     )
-
-
-def _text(name: str) -> str:
-    """Return the template of a text of every record."""
-    return files("kdrbench.suite.archive").joinpath(Path(name).stem + ".txt").read_text(encoding="utf-8")
