@@ -27,15 +27,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Running:
-    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far.
-
-    ``job`` is the process that holds its batch. Methods that repeat their work in turns share one.
-    """
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far."""
 
     run: int
     time_s: float
     best_cost: float | None
-    job: int
 
 
 @dataclass(frozen=True)
@@ -166,8 +162,8 @@ def stale_in_words(stale: Mapping[str, list[str]]) -> str:
 
 def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> Running | None:
     """Return the run under way, if a process of this machine holds the batch: the first that has not ended."""
-    job, run = workspace.worker(), next((run for run in batch.runs if run not in ended), None)
-    if job is None or run is None:
+    run = next((run for run in batch.runs if run not in ended), None)
+    if run is None or not workspace.is_held():
         return None
     try:
         trace = read_trace(workspace.run(run).trace)
@@ -175,7 +171,7 @@ def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> 
         # Of a run under way, which is not judged yet.
         trace = []
     best_cost = min((line.cost for line in trace), default=None)
-    return Running(run, trace[-1].time_s if trace else 0.0, best_cost, job)
+    return Running(run, trace[-1].time_s if trace else 0.0, best_cost)
 
 
 class Costs:

@@ -56,12 +56,11 @@ class Workspace(Generic[AnyRecord]):
         """Held by the process that works on the batch; it outlives the folder."""
         return self.folder.with_name(f"{self.folder.name}.lock")
 
-    def worker(self) -> int | None:
-        """Return the process of this machine that works on the batch, if there is one; nothing is locked."""
-        if not self.lock.exists():
-            return None
-        process, _, machine = self.lock.read_text(encoding="utf-8").partition(_ON)
-        return int(process) if machine == platform.node() and psutil.pid_exists(int(process)) else None
+    def is_held(self) -> bool:
+        """Return whether a process of this machine works on the batch; nothing is locked."""
+        holder = self.lock.read_text(encoding="utf-8") if self.lock.exists() else ""
+        process, _, machine = holder.partition(_ON)
+        return machine == platform.node() and psutil.pid_exists(int(process))
 
     def run(self, number: int) -> RunFiles:
         """Return the files of one run, wherever a method changes its folder to."""
