@@ -176,7 +176,9 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     if missing := set(types) - set(values):
         raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
     for name, value in values.items():
-        check_value(name, value, types[name])
+        if not _is_of(value, kind_of := types[name]):
+            said = getattr(kind_of, "__name__", kind_of)
+            raise RecordError(f"column {name} holds {value!r:.80}, which is not of type {said}")
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
     provenance = {name: values[name] for name in _types_of(Provenance)}
@@ -225,14 +227,6 @@ def _types_of(kind: type[Any]) -> dict[str, Any]:
     return {one.name: hints[one.name] for one in fields(kind)}
 
 
-def check_value(name: str, value: object, allowed: Any) -> None:
-    """Raise ``RecordError`` unless a column of this type may hold the value; numbers are finite and of 64 bits."""
-    if not _is_of(value, allowed):
-        raise RecordError(
-            f"column {name} holds {value!r:.80}, which is not of type {getattr(allowed, '__name__', allowed)}"
-        )
-
-
 @cache
 def kinds_of(allowed: Any) -> tuple[Any, ...]:
     """Return the types of which a column's type is made."""
@@ -240,6 +234,7 @@ def kinds_of(allowed: Any) -> tuple[Any, ...]:
 
 
 def _is_of(value: object, allowed: Any) -> bool:
+    """Return whether a column of this type may hold the value; numbers are finite and of 64 bits."""
     kinds = kinds_of(allowed)
     if isinstance(value, bool):
         return bool in kinds
