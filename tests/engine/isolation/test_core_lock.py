@@ -19,14 +19,6 @@ def cores_are_given_back():
     assert os.sched_getaffinity(0) == before
 
 
-def test_the_owner_runs_on_its_cores_alone_and_gives_them_back(tmp_path):
-    before = os.sched_getaffinity(0)
-    with owned_cores(1, tmp_path) as cores:
-        assert os.sched_getaffinity(0) == set(cores)
-        assert len(cores) == 1
-    assert os.sched_getaffinity(0) == before
-
-
 def test_two_owners_never_share_a_core(tmp_path):
     cores, (reading, writing), (waits, begins) = os.sched_getaffinity(0), os.pipe(), os.pipe()
     # The other process is there before the lock, and sees every core, as jobs of another Snakemake would.
@@ -89,6 +81,7 @@ def test_no_more_cores_are_locked_than_are_asked_for(tmp_path):
     (tmp_path / "locks").mkdir()
     with owned_cores(1, tmp_path / "locks") as first:
         assert first == (cores[0],)
+        assert os.sched_getaffinity(0) == {*first}
         if len(cores) > 1:
             os.sched_setaffinity(0, cores)
             with owned_cores(len(cores) - 1, tmp_path / "locks") as others:
