@@ -17,7 +17,6 @@ sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.suite.reports import outputs
 from kdrbench.suite.experiments.workflow import (
-    be_found_by_jobs,
     bundled_data,
     bundled_sha256,
     check_files,
@@ -59,7 +58,6 @@ INCLUDED = outputs.included(GRID.config)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
 REPORT_SOURCES = cache(partial(report_sources, workflow, GRID, HOME))
 command = commands_of(workflow)
-be_found_by_jobs()
 STALE = start(workflow, GRID, HOME, R)
 
 

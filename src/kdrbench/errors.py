@@ -51,6 +51,7 @@ _REMEDIES = {
     errno.EPERM: "make it readable and writable for you, or work in another folder",
     errno.EMFILE: "allow more open files (ulimit -n)",
     errno.EIO: "look after that disk",
+    errno.ENOLCK: "mount it with locks, or put results on another file system",
 }
 
 

@@ -182,21 +182,17 @@ def unsealed(line: str) -> str:
     return text
 
 
-def set_aside(path: Path, why: str, place: Path | None = None, *, copy: bool = False) -> None:
+def set_aside(path: Path, why: str, place: Path | None = None) -> None:
     """Move what is damaged to ``place``, over what is there, and say in one sentence on standard error what was done.
 
-    The place is beside the path if none is given. With ``copy`` it stays where it is as well. What is not there is only
-    spoken of.
+    The place is beside the path if none is given. What is not there is only spoken of.
     """
     place, kept = place or path.with_name(f"{path.name}.damaged"), ""
     if os.path.lexists(path):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if copy:
-            place.write_bytes(path.read_bytes())
-        else:
-            path.replace(place)
+        path.replace(place)
         kept = f"it is kept as {place}, and "
     print(f"kdrbench: {path} {why}; {kept}what depended on it is made again", file=sys.stderr)
 

@@ -155,17 +155,6 @@ def test_a_reference_that_is_not_there_is_named(own, tmp_path):
     assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
 
 
-def test_a_method_with_the_name_of_a_reference_is_refused(packed, tmp_path):
-    config = own_config(solvers=["gm"])
-    write_results(tmp_path, config)
-    for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
-        path.write_text(path.read_text().replace('"gm"', '"gm_reference"').replace(",gm,", ",gm_reference,"))
-    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
-    assert done.exit_code == 2
-    assert f"{tmp_path} has a method called 'gm_reference': names that end in _reference are those" in done.stderr
-    assert "call it gm_own and run it again" in done.stderr
-
-
 def test_a_layer_of_a_reference_counts(own, packed, tmp_path):
     place, newer = shutil.copytree(packed, tmp_path / "packed"), tmp_path / "newer"
     write_results(newer, two_experiments(), git_commit="new")

@@ -142,7 +142,6 @@ def test_what_is_no_crate_is_not_replaced(write, tmp_path):
     ("words", "message"),
     [
         (["--licence", "free, as in beer"], "--licence is 'free, as in beer'; it must be a word of the SPDX list"),
-        (["--source", "."], "has no Snakefile, which a crate holds; name a checkout: --source"),
         (["--layer", "1"], "--crate needs --out (FILE.zip or a folder), without --layer"),
     ],
 )
@@ -158,6 +157,12 @@ def test_the_crate_of_a_packed_record_has_its_licence(results, tmp_path):
     assert entities_of(crate)["./"]["license"] == {"@id": "https://spdx.org/licenses/CC0-1.0"}
     refused = kdrbench("pack", packed, "--crate", "--out", tmp_path / "other", "--licence", "MIT")
     assert f"{packed} is under CC0-1.0, not MIT: leave --licence out" in refused.output
+
+
+def test_without_a_checkout_there_is_no_workflow_to_hold(write, monkeypatch, tmp_path):
+    monkeypatch.setattr("kdrbench.suite.archive.crate.checkout", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
 
 
 def test_a_single_table_is_refused(record, tmp_path):

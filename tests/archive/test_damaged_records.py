@@ -65,8 +65,6 @@ FAULTS = {
         (lambda r: (r / "traces/first.csv.xz").unlink(), "is missing"),
         (cut, "is no file of xz"),
         (lambda r: rewrite(r, ROWS, b"", packed=b"no file of xz at all"), "is no file of xz"),
-        (lambda r: (r / "README.md").write_text("buy"), "README.md has not the SHA-256"),
-        (lambda r: (r / "LICENSE").unlink(), "LICENSE is missing"),
     ],
     "manifest": [
         (lambda r: (r / "manifest.json").write_text("[]"), "its format is not"),

@@ -54,14 +54,10 @@ def test_the_evidence_of_rows_is_packed_with_them(results, tmp_path):
 
 
 @pytest.mark.slow("processes that import the library")
-def test_two_processes_unpack_what_one_does(packed, tmp_path):
+def test_two_processes_unpack_as_one_does_and_name_damage(packed, tmp_path):
     with opened(packed) as one, opened(packed, 2) as two:
         assert files_in(two) == files_in(one)
         assert (one / "ikdr.csv").is_file()
-
-
-@pytest.mark.slow("unpacks in two processes")
-def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
     damaged = shutil.copytree(packed, tmp_path / "damaged")
     (damaged / "rows/second.csv.xz").write_bytes(b"")
     with pytest.raises(DamagedError, match=r"second\.csv\.xz has not the SHA-256"), opened(damaged, 2):

@@ -13,7 +13,6 @@ from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.one_batch import alone, batch_of
-from support.other_user import as_nobody
 
 BATCH = batch_of("ism", folds=3)
 COMPARED = ("axes", "status", "iterations", "cost", "quality")
@@ -133,21 +132,3 @@ def test_a_reader_that_has_gone_is_no_error():
     with os.fdopen(writing, "w") as stream:
         done = list_solvers(stream)
     assert (done.returncode, done.stderr) == (1, "")
-
-
-@pytest.mark.attack("disk: of another user")
-def test_results_of_another_user_are_said(tmp_path_factory):
-    from click.testing import CliRunner
-
-    from kdrbench.suite.cli import main
-
-    def refused():
-        done = CliRunner().invoke(main, ["status", "--results", "/root/results-of-root"])
-        return done.exit_code, done.output
-
-    # The modules of the command may lie where the other user may not read.
-    refused()
-    (code, output), _ = as_nobody(refused)
-    assert code == 2
-    assert output.startswith("kdrbench: ")
-    assert output.count("\n") == 1

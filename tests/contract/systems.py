@@ -15,7 +15,6 @@ from kdrbench.datasets.dataset import Labelling
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Judged
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.systems import build_system
@@ -36,7 +35,7 @@ def results_of(
         system, referee = build_system(system), Referee(LIMITS, 0.0, Pauses(), RunFiles(Path(folder)))
         run = system.prepare(batch, dataset, RunContext(LIMITS))(number)
         results = {result.key: result for result in run.run(referee)}
-        if isinstance(run, Judged):
+        if hasattr(run, "judged"):
             results = run.judged(referee.files, results)
         shared = {**system.describe(batch, dataset, number), **run.score(referee.files)}
     found: dict[str, Any] = {}

@@ -1,8 +1,6 @@
 """One engine serves every system: a system made for this test is run, limited, killed, resumed and merged."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import load_grid
-from support.one_batch import context_of, wait_until_free
+from support.one_batch import context_of
 from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
@@ -92,33 +90,6 @@ def test_the_time_of_all_methods_of_a_run_counts_together(results):
         ("killed", "second", "time_limit", "killed at the time limit of 0.4 s"),
     ]
     assert [row.answer for row in records] == [15.0, None, 15.0, None, 15.0, None]
-
-
-def test_a_killed_job_goes_on_where_it_was(results, tmp_path):
-    note, job = tmp_path / "killed", tmp_path / "job"
-    batch = tiny_batch(then="kills the job", note=str(note), job=str(job), runs=range(3))
-    child = os.fork()
-    if child == 0:
-        job.write_text(str(os.getpid()))
-        run([batch], results)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    assert note.exists()
-    assert not (results / "runs").exists()
-    workspace = JobFiles.of(results, "").workspace(batch, TinyRecord)
-    wait_until_free(workspace.lock)
-    before = workspace.records()
-    assert [row.run for row in before] == [0, 0]
-    # A row of which the other half is missing is none.
-    workspace.replace(before[:2])
-    with workspace.rows.open("a") as stream:
-        stream.write(workspace.rows.read_text().splitlines()[0].replace('"run":0', '"run":1') + "\n")
-    records = run([batch], results)
-    assert [(row.run, row.half) for row in records] == [(n, half) for n in range(3) for half in ("first", "second")]
-    # Of the rows that the killed job left only the calibration after them is missing.
-    assert records[:2] == before
-    assert before[0].provenance.calibration_after_s is None
-    assert records[2].provenance.calibration_after_s == 0.02
 
 
 def experiment_of(**changes):

@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kdrbench.datasets import Dataset
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.experiments.config import load_grid
 from support.configs import table_4_config
-from support.one_batch import alone, context_of, files_in
-from support.tiny_system import DATA, TinySystem, tiny_batch
+from support.tiny_system import tiny_batch
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -42,33 +39,6 @@ def test_other_definitions_have_other_hashes():
     batch = tiny_batch(answer=1)
     for other in (tiny_batch(answer=2), replace(batch, data_sha256="0"), replace(batch, seed=1)):
         assert other.definition_sha256 != batch.definition_sha256
-
-
-def walls(batch, folder, data=DATA):
-    """Run a batch of the tiny system; return how long each run took, to the last digit."""
-    rows = run_job(TinySystem(), alone(batch), lambda name: data, context_of(), files_in(folder))
-    return {row.provenance.wall_s for row in rows}
-
-
-def test_rows_are_used_again_only_while_what_is_asked_for_is_the_same(tmp_path):
-    batch = tiny_batch(answer=1, runs=[0])
-    made = walls(batch, tmp_path)
-    assert walls(batch, tmp_path) == made
-    changes = [
-        {"definition": {"answer": 1, "then": "ends"}},
-        {"data_sha256": OTHER.content_sha256},
-        {"revisions": {"solver/ism": "2.1"}},
-        {"revisions": {"solver/ism": "2.1", "solver/mine.py": "0123456789abcdef"}},
-        {"seed": 1},
-    ]
-    for change in changes:
-        # These batches have one workspace: each drops what the one before it left.
-        again = walls(replace(batch, **change), tmp_path, OTHER if "data_sha256" in change else DATA)
-        assert not again & made
-        made = again
-
-
-OTHER = Dataset(DATA.name, 3.0 * DATA.features, DATA.labels, DATA.feature_names, DATA.class_names)
 
 
 def test_what_decides_results_is_in_the_batch_and_limits_are_not():

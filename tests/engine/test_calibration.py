@@ -114,15 +114,6 @@ def test_rows_before_an_interruption_keep_their_calibration(files):
     assert times_of(rows) == [(1.0, None)] * 2 + [(3.0, 4.0)] * 2
 
 
-def test_runs_that_are_not_timed_are_not_calibrated(files):
-    def never():
-        raise AssertionError
-
-    rows = run(tiny_batch(), files, never, timed=False)
-    assert {(row.provenance.timed, row.provenance.calibration_before_s) for row in rows} == {(False, None)}
-    assert {row.provenance.contaminated for row in rows} == {None}
-
-
 @pytest.mark.parametrize(("cores", "contaminated"), [((0,), True), ((0, 1), None)])
 def test_a_run_that_waited_for_its_core_is_marked(files, cores, contaminated):
     # It sleeps on its clock: wall seconds without CPU seconds. Of several cores that is not known.

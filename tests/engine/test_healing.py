@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,9 +58,6 @@ def kept(tmp_path_factory):
     wait_until_free(workspace.lock)
     assert [row.run for row in workspace.records()] == [0, 1]
     assert workspace.run(2).checkpoint.exists()
-    # Old files of the job, as Snakemake may have kept them.
-    for path in (files_in(state).records, files_in(state).traces, files_in(state).findings):
-        path.write_bytes(b"of an earlier job\n")
     return state, expected
 
 
@@ -186,26 +182,6 @@ def test_what_is_damaged_is_named_and_made_again(state, healed, part, damage, n_
     assert sentences[0].endswith("made again")
     # What was healed is whole.
     assert healed() == (0, [])
-
-
-@pytest.mark.attack("state: damaged in a known way")
-def test_old_files_of_a_job_that_are_garbage_are_replaced(state, healed):
-    for path in (files_in(state).records, files_in(state).traces, files_in(state).findings):
-        assert path.read_bytes() == b"of an earlier job\n"
-        path.with_name(f".{path.name}.unfinished").write_bytes(GARBAGE)
-    assert healed() == (1, [])
-    assert not [path for path in state.iterdir() if "unfinished" in path.name]
-
-
-def test_one_damaged_copy_is_kept_beside_the_workspace(state, healed):
-    rows = state / PLACE / "rows.jsonl"
-    for _ in range(2):
-        garbage_first(rows)
-        _, (sentence,) = healed()
-        kept_as = Path(f"{state / PLACE}.damaged") / "rows.jsonl"
-        assert f"it is kept as {kept_as}" in sentence
-        assert kept_as.read_bytes().startswith(b"{]\n")
-    assert [path.name for path in rows.parent.parent.iterdir() if "damaged" in path.name] == ["0-2.damaged"]
 
 
 @pytest.mark.whole

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import sys
 from functools import cache
 from typing import ClassVar
@@ -15,7 +16,7 @@ from kdrbench.suite.engine.batch import Bundle, Order, read_order
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.publish import read_points
+from kdrbench.suite.engine.publish import publish, read_points
 from kdrbench.suite.engine.record import RecordError, read_records
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, workspace_of
@@ -209,6 +210,29 @@ def test_two_processes_never_work_on_one_batch(files):
     ):
         run(bundle, files)
     assert not files.records.exists()
+
+
+def test_a_job_is_made_by_one_process_until_it_is_published(files, monkeypatch):
+    batch = tiny_batch(runs=[0])
+    lock = files.workspaces / f"{batch.path}.job.lock"
+
+    def make():
+        run_job(TinySystem(), Bundle(batch.path, (batch,)), lambda name: DATA, context_of(), files)
+
+    def meanwhile(*words):
+        with pytest.raises(
+            SupervisionError,
+            match=rf"another process works on .*rows.jsonl; .* process {os.getpid()} on {platform.node()}",
+        ):
+            make()
+        return publish(*words)
+
+    monkeypatch.setattr("kdrbench.suite.engine.job.publish", meanwhile)
+    lock.parent.mkdir(parents=True)
+    lock.write_text("1 on a machine where it was killed")
+    make()
+    assert files.records.read_text().count("\n") == 2
+    assert lock.read_text() == ""
 
 
 def test_a_job_publishes_the_rows_of_all_its_batches_or_none(files, monkeypatch):

@@ -32,28 +32,23 @@ def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
     assert list(lines[0])[-2:] == ["drift", "drifted"]
 
 
-def test_a_row_twice_is_refused(rows, tmp_path):
-    with pytest.raises(
-        RecordError, match=r"row \('e', 'wine', 'gaussian', 'ism', 0\) occurs twice .* in .*rows\.jsonl"
-    ):
-        merge_records([rows, rows], IKDRRecord, EXPECTED, tmp_path / "ikdr.csv")
+LAST = "row \\('e', 'wine', 'gaussian', 'ism', 0\\)"
+
+
+@pytest.mark.parametrize(
+    ("times", "expected", "message"),
+    [
+        (2, EXPECTED, rf"{LAST} occurs twice .* in .*rows\.jsonl"),
+        (
+            1,
+            EXPECTED | {(*ROWS[0].axes[:4], 7): "today's"},
+            r"without a record: 1 row, the first is .*'ism', 7\); run the",
+        ),
+        (1, {ROWS[0].axes: "today's"}, r"no row of the configuration: 1 record, one is .*'ism', 1\)"),
+        (1, dict.fromkeys(EXPECTED, "yesterday's"), rf"{LAST} in .*rows.jsonl was made for another definition"),
+    ],
+)
+def test_rows_that_are_not_those_expected_are_refused(rows, tmp_path, times, expected, message):
+    with pytest.raises(RecordError, match=message):
+        merge_records([rows] * times, IKDRRecord, expected, tmp_path / "ikdr.csv")
     assert not (tmp_path / "ikdr.csv").exists()
-
-
-def test_a_missing_row_is_refused(rows, tmp_path):
-    expected = EXPECTED | {(*ROWS[0].axes[:4], 7): "today's"}
-    with pytest.raises(RecordError, match=r"without a record: 1 row, the first is .*'ism', 7\); run the workflow"):
-        merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
-
-
-def test_a_row_of_no_cell_is_refused(rows, tmp_path):
-    expected = dict(list(EXPECTED.items())[:1])
-    with pytest.raises(RecordError, match=r"belonging to no row of the configuration: 1 record, one is .*'ism', 1\)"):
-        merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
-
-
-def test_a_row_of_another_definition_is_refused(rows, tmp_path):
-    with pytest.raises(
-        RecordError, match=r"'ism', 0\) in .*rows.jsonl was made for another definition than the config"
-    ):
-        merge_records([rows], IKDRRecord, dict.fromkeys(EXPECTED, "yesterday's"), tmp_path / "ikdr.csv")

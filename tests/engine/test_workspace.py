@@ -63,7 +63,8 @@ def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
 
 def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
     run(tiny_batch(), files)
-    folder = files.workspace(tiny_batch(), TinyRecord).folder
+    folder = (workspace := files.workspace(tiny_batch(), TinyRecord)).folder
+    assert workspace.batches_of_cell() == {tiny_batch().definition_sha256: tiny_batch()}
     assert folder == files.workspaces / "e/tiny/it/0-1"
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
         "batch.json",
@@ -85,15 +86,16 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     assert (again.schema_version, before[0].schema_version) == (5, 4)
 
 
-def test_a_claim_says_which_runs_have_their_rows(files):
-    batch = tiny_batch(runs=[0])
-    workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
-        assert usable == set()
-    run(batch, files)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
-        assert usable == {0}
-    assert workspace.batches_of_cell() == {batch.definition_sha256: batch}
+def test_a_run_that_lacks_one_of_its_rows_is_made_again(files):
+    whole = run(tiny_batch(), files)
+    workspace = files.workspace(tiny_batch(), TinyRecord)
+    workspace.replace(whole[:3])
+    with workspace.rows.open("a") as stream:
+        stream.write('{"half a line')
+    again = run(tiny_batch(), files)
+    assert again[:2] == whole[:2]
+    assert [row.axes for row in again] == [row.axes for row in whole]
+    assert again[2] != whole[2]
 
 
 def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
@@ -113,18 +115,21 @@ def kept_checkpoint(files, batch, wall_s):
     return path
 
 
-@pytest.mark.parametrize(("wall_s", "stays"), [(1.0, True), (60.0, False), (90.0, False)])
-def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, stays):
-    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+@pytest.mark.parametrize(
+    ("wall_s", "was_timed", "is_timed", "stays"),
+    [(1.0, True, True, True), (60.0, True, True, False), (1.0, False, False, True), (1.0, False, True, False)],
+)
+def test_a_checkpoint_is_kept_below_the_limit_and_not_for_times(files, wall_s, was_timed, is_timed, stays):
+    batch = tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=was_timed)):
         path = kept_checkpoint(files, batch, wall_s)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=is_timed)):
         assert path.exists() == stays
 
 
-def test_room_for_a_run_keeps_its_checkpoint_alone(tmp_path):
-    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+def test_room_for_a_run_keeps_its_checkpoint_alone(files):
+    batch = tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
     with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
         path = kept_checkpoint(files, batch, 1.0)
@@ -138,21 +143,10 @@ def test_room_for_a_run_keeps_its_checkpoint_alone(tmp_path):
         assert list(path.parent.iterdir()) == []
 
 
-def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
-    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
-    workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
-        path = kept_checkpoint(files, batch, 1.0)
-    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
-        assert path.exists()
-    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
-        assert not path.exists()
-
-
-def test_rows_of_another_batch_in_the_workspace_do_not_count(tmp_path):
-    batch, files = tiny_batch(runs=[0]), files_in(tmp_path)
-    (first, second) = run(batch, files)
-    foreign = [replace(row, provenance=replace(row.provenance, definition_sha256="other")) for row in (first, second)]
+def test_rows_of_another_batch_in_the_workspace_do_not_count(files):
+    batch = tiny_batch(runs=[0])
+    rows = run(batch, files)
+    foreign = [replace(row, provenance=replace(row.provenance, definition_sha256="other")) for row in rows]
     files.workspace(batch, TinyRecord).replace(foreign)
     again = run(batch, files)
     assert {row.provenance.definition_sha256 for row in again} == {batch.definition_sha256}

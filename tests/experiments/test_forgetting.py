@@ -169,7 +169,7 @@ def test_rows_that_are_no_longer_asked_for_make_a_job_stale(results):
     assert list(stale_jobs(changed(), results).values()) == [["1 row no longer asked for"]]
     job.write_text("\n".join(lines[1:]) + "\n")
     assert list(stale_jobs(changed(), results).values()) == [["1 row more asked for"]]
-    job.write_text("half a li")
+    job.write_text("half a line\n")
     assert list(stale_jobs(changed(), results).values()) == [["its rows cannot be read"]]
 
 

@@ -21,19 +21,6 @@ def random_bytes(path, rng):
     path.write_bytes(rng.bytes(rng.integers(1, 2000)))
 
 
-def some_bytes(path, rng):
-    """Overwrite a stretch in the middle."""
-    content = bytearray(path.read_bytes())
-    begin = int(rng.integers(len(content)))
-    end = min(len(content), begin + int(rng.integers(1, 64)))
-    content[begin:end] = rng.bytes(end - begin)
-    path.write_bytes(content)
-
-
-def emptied(path, rng):
-    path.write_bytes(b"")
-
-
 def zeros(path, rng):
     """As file systems leave files that were not flushed before a power cut."""
     path.write_bytes(bytes(path.stat().st_size))
@@ -47,7 +34,7 @@ def folder_gone(path, rng):
     shutil.rmtree(path.parent)
 
 
-DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, gone, folder_gone]
+DAMAGES = [cut_off, one_bit, random_bytes, zeros, gone, folder_gone]
 
 
 def strike(damage, root, rng):

@@ -17,37 +17,7 @@ SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/s
 CORES = 4
 UP_WITHIN_S = 30.0
 
-CONFIGURATION = """
-ClusterName=kdrbench
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/munge
-CredType=cred/munge
-AuthInfo=socket={folder}/munge.socket
-SlurmctldPort={controller_port}
-SlurmdPort={node_port}
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=bf_interval=1,sched_interval=1
-ReturnToService=2
-KillWait=2
-OverTimeLimit=0
-AccountingStorageType=accounting_storage/none
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory_mib} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
-"""
+CONFIGURATION = Path(__file__).with_name("slurm.conf")
 
 
 class SlurmCluster:
@@ -131,7 +101,7 @@ class SlurmCluster:
     def _configure(self):
         ports = free_ports(2)
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-        text = CONFIGURATION.format(
+        text = CONFIGURATION.read_text().format(
             host=self.host,
             user=getpass.getuser(),
             folder=self.folder,

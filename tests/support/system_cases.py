@@ -9,7 +9,6 @@ from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Judged
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.experiments.config import load_grid
@@ -45,7 +44,7 @@ def results_of(batch, dataset, number=0, referee=None):
         results = list(run.run(referee))
         assert len({result.key for result in results}) == len(results)
         by_key = {result.key: result for result in results}
-        return run.judged(referee.files, by_key) if isinstance(run, Judged) else by_key
+        return run.judged(referee.files, by_key) if hasattr(run, "judged") else by_key
 
 
 def job_of(batch, dataset, folder, limits=LIMITS, system=None):

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -60,10 +59,6 @@ class TinySystem(System):
         yield RunResult(Status.CONVERGED, "well", seconds.wall_s, seconds.cpu_s, columns, key=("first",))
         if definition.get("then") == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if definition.get("then") == "kills the job" and number == 1 and not Path(definition["note"]).exists():
-            Path(definition["note"]).touch()
-            os.kill(int(Path(definition["job"]).read_text()), signal.SIGKILL)
-            time.sleep(600)
         if definition.get("then") == "fails":
             raise ZeroDivisionError("no second half")
         _, seconds = referee.timed(lambda: time.sleep(definition.get("second_s", 0.0)))

@@ -1,7 +1,6 @@
 """A sound record verifies, as it was made and packed; what was tampered with is found."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -190,30 +189,10 @@ def test_the_median_distance_of_many_is_that_of_all_pairs(n):
     assert median_distance(samples) == pytest.approx(np.median(cdist(samples, samples)), rel=1e-12)
 
 
-def without_column(record, name):
-    rows = read_csv(record / "ikdr.csv")
-    write(record, [{column: word for column, word in row.items() if column != name} for row in rows])
-
-
-def longer_lines(record):
-    path = record / "ikdr.csv"
-    path.write_text(path.read_text().rstrip("\n") + ",1,2\n")
-
-
-UNREADABLE = {
-    "a column less": (lambda r: without_column(r, "trace_file"), "it lacks columns of IKDRRecord: trace_file"),
-    "cells too many": (longer_lines, "cells in place of"),
-    "a configuration of brackets": (lambda r: (r / "config.json").write_text("[" * 200_000), "RecursionError"),
-}
-
-
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_a_record_that_cannot_be_read_is_refused(record, name):
-    hostile, said = UNREADABLE[name]
-    hostile(record)
+def test_a_record_that_cannot_be_read_is_refused(record):
+    (record / "config.json").write_text("[" * 200_000)
     found = CliRunner().invoke(main, ["verify", "--own-code", str(record)])
-    assert found.exit_code == 2, found.output
-    assert re.search(said, found.output)
+    assert (found.exit_code, "RecursionError" in found.output) == (2, True), found.output
 
 
 def test_the_command_says_what_it_found(record):

@@ -26,43 +26,22 @@ def says_both():
     return True
 
 
-def test_what_it_prints_is_thrown_away_only_where_asked(capfd):
+def test_what_it_prints_is_in_the_log(capfd):
     assert report_of(says_both, LIMITS)
     assert capfd.readouterr().err == "  | to one\n  | to the other\n  | of a child\n"
-    assert report_of(says_both, LIMITS, quiet=True)
-    assert capfd.readouterr() == ("", "")
-
-
-def leaves_a_fork():
-    """End the process that was asked, and let a fork of it come to the end of the work."""
-    if os.fork():
-        time.sleep(0.3)
-        os._exit(3)
-
-
-def goes_on_as_two():
-    """Let a fork come to the end of the work first; the process that was asked does so later."""
-    if child := os.fork():
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return "of the fork"
 
 
 @pytest.mark.parametrize(
     ("work", "why"),
     [
         (lambda: os._exit(0), "ended the process with exit code 0"),
-        (leaves_a_fork, "ended the process with exit code 3"),
         (lambda: object(), "ended the process with exit code 1"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "ended the process by signal 9"),
     ],
 )
 def test_who_ends_before_the_end_of_the_work_has_not_reported(work, why):
     with pytest.raises(NoReportError, match=f"^{why}$"):
-        report_of(work, LIMITS, quiet=True)
-
-
-def test_a_fork_of_the_work_reports_nothing_and_has_failed():
-    assert report_of(goes_on_as_two, LIMITS) == 1
+        report_of(work, LIMITS)
 
 
 def holds_memory():

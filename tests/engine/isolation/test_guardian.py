@@ -12,9 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.suite.engine.isolation import guardian, limits
+from kdrbench.suite.engine.isolation import guardian
 from kdrbench.suite.engine.isolation.core_lock import prepare_process
-from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, GRACE_S, Exit, Watched
+from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, GRACE_S, Exit
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor, supervise
 from support.pids import is_running, wait_for_pids, wait_until_gone
@@ -117,18 +117,6 @@ def test_a_run_that_is_paused_for_ever_ends_all_the_same(monkeypatch):
     process = supervise(lambda: time.sleep(600), LIMITS, Pauses())
     assert process.end is Exit.TIME_LIMIT
     assert process.wall_s >= 3 * LIMITS.time_s
-
-
-def test_a_limit_is_moved_by_pauses_and_a_hanging_run_by_none(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    watched = Watched(lambda: None, Limits(time_s=100, memory_mib=1), Pauses())
-    now[0] += 40.0
-    watched.pauses.end()
-    assert Watched(lambda: None, watched.limits).limit_at(1000.0) == 1000 + 100 + GRACE_S
-    assert watched.limit_at(1000.0) == 1000 + 40 + 100 + GRACE_S
-    assert watched.hangs_at(1000.0) == 1000 + 3 * 100 + 600
-    assert 0 < GRACE_S < 1
 
 
 def test_the_guardian_looks_up_often_and_sleeps_meanwhile(monkeypatch, tmp_path):

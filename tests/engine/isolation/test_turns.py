@@ -2,16 +2,14 @@
 
 import json
 import os
-import select
 import signal
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import psutil
 import pytest
 
@@ -19,14 +17,15 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.isolation import guardian
 from kdrbench.suite.engine.isolation.core_lock import prepare_process
-from kdrbench.suite.engine.isolation.limits import Limits, Turn
-from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run import RunResult, repeated
 from kdrbench.suite.engine.system import System
 from support.one_batch import context_of, wait_until_free
+from support.pids import is_running
 from support.tiny_system import DATA, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
@@ -85,17 +84,6 @@ def kills_guardian_of_b(note):
         os.kill(pids(note, "b")[0], signal.SIGKILL)
 
 
-def spreads(note):
-    """Let children take the memory when the work is done, and another method has begun a repeat."""
-    for _ in range(5):
-        if os.fork() == 0:
-            while len(log_of(note)) < 3:
-                time.sleep(0.01)
-            held = np.ones(2**23)
-            time.sleep(600)
-            os._exit(int(held[0]))
-
-
 def spins(note):
     """Leave a thread and a child at work, each of which writes all the time."""
     if os.fork() == 0:
@@ -131,15 +119,7 @@ ACTS = {
     "kills itself": lambda note: os.kill(os.getpid(), signal.SIGKILL),
     "kills b": kills_b,
     "kills the guardian of b": kills_guardian_of_b,
-    "spreads": spreads,
 }
-
-
-def is_alive(pid):
-    """Whether a process is there; one that has ended may wait for its parent to take note of it."""
-    with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def pids(note, method):
@@ -183,7 +163,7 @@ def note(tmp_path):
     before = psutil.Process().children(recursive=True)
     yield tmp_path / "note"
     after = [process for process in psutil.Process().children(recursive=True) if process not in before]
-    assert [process.cmdline() for process in after if is_alive(process.pid)] == []
+    assert [process.cmdline() for process in after if is_running(process.pid)] == []
 
 
 def test_methods_of_a_cell_repeat_their_work_in_turns_run_by_run(note, tmp_path):
@@ -252,20 +232,10 @@ def test_a_run_whose_guardian_is_killed_leaves_no_row(note, tmp_path):
     batches = batches_of(note, a={}, b={}, c={"first": "kills the guardian of b"}, runs=(0, 1))
     with pytest.raises(SupervisionError, match="the guardian of a run was killed"):
         run(batches, tmp_path)
-    assert not is_alive(pids(note, "b")[1])
+    assert not is_running(pids(note, "b")[1])
     rows = rows_in(tmp_path)
     assert [row.axes[2:] for row in rows] == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
     assert [row.repeats for row in rows] == [REPEATS] * 4
-
-
-def test_memory_that_is_taken_after_the_first_result_is_limited(note, tmp_path):
-    rows = run(
-        batches_of(note, a={"then": 0.1}, b={"first": "spreads", "then": 20.0}), tmp_path, Limits(60.0, 256), 3.0
-    )
-    assert log_of(note)[:3] == ["a0", "b0", "a0"]
-    assert [row.status for row in rows] == ["converged"] * 2
-    assert rows[1].provenance.memory_mib > 256
-    assert (rows[0].repeats, rows[1].repeats) == (REPEATS, 0)
 
 
 def test_time_does_not_pass_for_a_run_that_waits(note, tmp_path, monkeypatch):
@@ -313,24 +283,8 @@ def test_nothing_outlives_a_job_that_ends_between_turns(note, tmp_path, number):
     os.waitpid(child, 0)
     for batch in batches:
         wait_until_free(JobFiles.of(tmp_path, "e/cheap").workspace(batch, TurnsRecord).lock)
-    assert not [pid for method in "abc" for pid in pids(note, method) if is_alive(pid)]
+    assert not [pid for method in "abc" for pid in pids(note, method) if is_running(pid)]
     # The run that had ended beside those that waited has its row.
     assert [row.axes[2:] for row in rows_in(tmp_path)] == [("a", 0), ("b", 0), ("c", 0), ("c", 1)]
     rows = run(batches, tmp_path)
     assert [row.axes[2:] for row in rows] == [(method, number) for method in "abc" for number in (0, 1)]
-
-
-def test_a_closed_line_leaves_no_descriptor_and_closes_no_other():
-    before = sorted(Path("/proc/self/fd").iterdir())
-    one = Turn()
-    one.close_run_end()
-    one.close()
-    assert sorted(Path("/proc/self/fd").iterdir()) == before
-
-
-def test_the_run_alone_holds_its_end_of_the_line():
-    one = Turn()
-    with closing(Supervisor().start(lambda: None, LIMITS, turn=one)):
-        # When it has ended its line ends, too: nobody is left who could write.
-        assert select.select([one.fileno()], [], [], 20)[0] == [one.fileno()]
-        assert os.read(one.fileno(), 1) == b""

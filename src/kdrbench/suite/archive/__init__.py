@@ -6,6 +6,7 @@ same format, hold what was measured later.
 """
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from kdrbench.errors import InputError
@@ -64,3 +65,8 @@ def manifest_of(reference: str) -> Path:
     if not is_packed(place):
         raise InputError(f"`include` names {place}, which is no packed record; `kdrbench pack` makes one of results")
     return parts_of(place)[-1] / MANIFEST
+
+
+def template(name: str) -> str:
+    """Return a text of every record or crate, to be filled in."""
+    return files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8")

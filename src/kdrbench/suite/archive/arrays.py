@@ -70,8 +70,7 @@ class ArrayWriter:
 
     def _store(self, array: NDArray[Any]) -> tuple[str, str, int, str]:
         """Return the type of the values, their shape, and where they begin in the file of another, if not in ours."""
-        in_columns = array.flags.f_contiguous and not array.flags.c_contiguous
-        flat = _smallest(array.ravel(order="F" if in_columns else "C"))
+        flat = _smallest(array.ravel())
         kind = type_name(flat.dtype)
         key = kind, flat.tobytes()
         if key not in self.places:
@@ -79,8 +78,7 @@ class ArrayWriter:
             self._sizes[kind] += flat.size
             self._values[kind].append(flat)
         of, begin = self.places[key]
-        shape = "x".join(map(str, array.shape)) + ("F" if in_columns else "")
-        return kind, shape, begin, "" if of == self.experiment else of
+        return kind, "x".join(map(str, array.shape)), begin, "" if of == self.experiment else of
 
     def write(self, writer: Writer) -> None:
         """Write the table and the values."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import InputError, visible
+from kdrbench.errors import InputError
 from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed, place_of
 from kdrbench.suite.archive.folder import CONFIGURATION
@@ -54,7 +54,6 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     if not (place.is_dir() or is_packed(place)):
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     own = read_results(results)
-    _check_names(results, own)
     if own.left_out:
         raise InputError(
             f"{results} has experiments of a system of its own ({', '.join(own.left_out)}), whose rows are not read "
@@ -72,18 +71,6 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
                 records[name] += included
         write_results(Path(root), Results(Path(root), {**config, "name": ""}, records))
         yield Path(root), list(dict.fromkeys(left_out))
-
-
-def _check_names(place: Path, own: Results) -> None:
-    """Raise ``InputError`` for a method of one's own with the name of one of the reference, which takes its place."""
-    experiments = [own.config["experiments"][name] for name in own.config["run"]]
-    named = {name for one in experiments for section in ("solvers", "baselines") for name in one.get(section, [])}
-    for name in sorted(name for name in named if str(name).endswith(REFERENCE)):
-        raise InputError(
-            f"{place} has a method called {visible(name[:100])!r}: names that end in {REFERENCE} are those of the "
-            f"record's methods beside one's own; call it {visible(name.removesuffix(REFERENCE)[:100]) or 'mine'}_own "
-            "and run it again, or compare without a record"
-        )
 
 
 def _reference(place: Path, root: Path) -> tuple[Config, _Rows]:

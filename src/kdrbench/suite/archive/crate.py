@@ -23,6 +23,7 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, counted
 from kdrbench.files import replacing, replacing_folder
 from kdrbench.status import BY_METHODS
+from kdrbench.suite.archive import template
 from kdrbench.suite.engine.provenance import checkout
 from kdrbench.suite.experiments.results import CONFIG, MERGED, Results, read_results
 from kdrbench.suite.systems.registry import system_name, table_of
@@ -35,29 +36,19 @@ _FORMATS = {".csv": "text/csv", ".json": "application/json", ".jsonl": "applicat
 _FORMATS |= {".npz": "application/zip", ".cff": "application/yaml"}
 _COMPLETED, _FAILED = (f"http://schema.org/{word}ActionStatus" for word in ("Completed", "Failed"))
 _PARAMETERS = ("time_limit_s", "memory_limit_mib", "definition_sha256", "git_commit", "processor", "machine")
-_README = """\
-# Runs of kdrbench
-
-`{folder}/` holds the configuration and the tables, `results/traces/` the cost over time, and `results/findings/` the
-projections. Values of data sets are not here. `{metadata}` says what made each file.
-
-With kdrbench installed, `kdrbench verify results{option}` computes the tables again from the projections.
-"""
 
 
 def write_crate(
-    place: Path, out: Path, *, source: Path | None, licence: str, authors: tuple[str, ...], published: date
+    place: Path, out: Path, *, licence: str, authors: tuple[str, ...], published: date
 ) -> tuple[Results, int]:
     """Write a crate of the record in ``place`` to ``out``, an archive (``.zip``) or a folder.
 
-    Returns what was read, and the number of files. ``source`` is the checkout of the workflow, by default the one that
-    this package is in. Raises ``InputError`` without a checkout, for a single table, and where ``out`` is no crate.
+    Returns what was read, and the number of files. The workflow is that of the checkout that this package is in, or of
+    the working folder. Raises ``InputError`` without one, for a single table, and where ``out`` is no crate.
     """
-    root = source or checkout()
-    if root is None or not (root / "Snakefile").is_file():
-        raise InputError(
-            f"{root or 'this installation'} has no Snakefile, which a crate holds; name a checkout: --source"
-        )
+    root = checkout() or Path()
+    if not (root / "Snakefile").is_file():
+        raise InputError("there is no Snakefile, which a crate holds; work in a checkout of the repository")
     if place.is_file():
         raise InputError(f"{place} is a table; name the folder of results, whose configuration is needed too")
     if out.suffix == ".zip" and out.exists() and not _is_crate(out):
@@ -96,11 +87,9 @@ class _Description:
         self.folder = f"results/{self.name}" if self.name else "results"
 
     def entity(self, identifier: str, kind: str, /, **properties: Any) -> Any:
-        """Return the entity of an identifier, made where there is none; empty properties are left out."""
-        held = {name: value for name, value in properties.items() if value not in (None, "", [])}
-        return self.crate.get(identifier) or self.crate.add(
-            ContextEntity(self.crate, identifier, {"@type": kind} | held)
-        )
+        """Return the entity of an identifier, made where there is none."""
+        held = {"@type": kind} | properties
+        return self.crate.get(identifier) or self.crate.add(ContextEntity(self.crate, identifier, held))
 
     def file(self, source: Path | bytes, name: str) -> Any:
         """Return a file with its size and hash, added where it is not there yet."""
@@ -115,7 +104,7 @@ class _Description:
     def describe(self, root: Path, licence: str, published: date) -> None:
         """Add files, data sets, actions and what the profile asks of the whole."""
         option = f" --name {self.name}" if self.name else ""
-        page = _README.format(folder=self.folder, metadata=METADATA, option=option)
+        page = template("CRATE").format(folder=self.folder, metadata=METADATA, option=option)
         self.file(page.encode(), "README.md")["about"] = self.crate.root_dataset
         for path in (path for pattern in _OF_WORKFLOW for path in sorted(root.glob(pattern))):
             self.file(path, path.relative_to(root).as_posix())

@@ -50,11 +50,6 @@ class PackedFolder:
             raise DamagedError(f"{path} is no manifest of a packed record ({in_words(error)})") from error
         return manifest
 
-    def check_texts(self) -> None:
-        """Raise ``DamagedError`` unless README and LICENSE are those of the manifest; a layer has none."""
-        for name, sha256 in self.manifest.get("plain", {}).items():
-            _content(self.place / name, sha256)
-
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""
         return [name.removeprefix(f"{folder}/") for name in self.manifest["files"] if name.startswith(f"{folder}/")]

@@ -20,21 +20,21 @@ from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packe
 from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
 from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
+from kdrbench.suite.engine.publish import array_place
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.experiments.merged_tables import read_merged
+from kdrbench.suite.experiments.results import read_merged
 from kdrbench.suite.systems import build_system
 
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
-_ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
 
 
 @dataclass
 class Job:
-    """What a job leaves: rows, the lines of its trace, and arrays by name."""
+    """What a job leaves: rows, the points of its trace by run, and arrays by name."""
 
     records: list[Record] = field(default_factory=list)
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    points: Points = field(default_factory=dict)
     arrays: Arrays = field(default_factory=dict)
 
     @property
@@ -42,32 +42,23 @@ class Job:
         """How many of its arrays the record does not store."""
         return sum(f"/{NOT_STORED}_" in name for name in self.arrays)
 
-    @property
-    def points(self) -> Points:
-        """The points of its trace by run."""
-        points: Points = {}
-        for line in self.lines:
-            points.setdefault((line["cell"], line["run"]), []).append(line)
-        return points
-
     def without(self, runs: Collection[Run]) -> Job:
         """Return the job without these runs."""
         gone = arrays_of(self.arrays, runs)
         return Job(
             [record for record in self.records if run_of(record) not in runs],
-            [line for line in self.lines if (line["cell"], line["run"]) not in runs],
+            {run: points for run, points in self.points.items() if run not in runs},
             {name: array for name, array in self.arrays.items() if name not in gone},
         )
 
     def joined(self, other: Job) -> Job:
         """Return the job with the runs of another."""
-        return Job(self.records + other.records, self.lines + other.lines, self.arrays | other.arrays)
+        return Job(self.records + other.records, self.points | other.points, self.arrays | other.arrays)
 
 
 def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
     """Return the arrays that some runs left."""
-    named = {name: _ARRAY.fullmatch(name) for name in arrays}
-    return {name: arrays[name] for name, found in named.items() if found and (found["cell"], int(found["run"])) in runs}
+    return {name: array for name, array in arrays.items() if array_place(name)[::2] in runs}
 
 
 Jobs = dict[str, Job]
@@ -101,9 +92,9 @@ def _read_jobs(packed: PackedFolder, experiment: str, system: str, *, rows_alone
             raise DamagedError(f"a row of {experiment} names the trace {name!r}, which is no job's")
         jobs.setdefault(trace[1], Job()).records.append(record)
     if not rows_alone:
-        lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
+        points, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
         for path, job in jobs.items():
-            job.lines, job.arrays = lines.get(path, []), arrays.get(path, {})
+            job.points, job.arrays = points.get(path, {}), arrays.get(path, {})
     return jobs
 
 
@@ -150,11 +141,6 @@ class PackedRecord:
     def content(self, name: str) -> bytes:
         """Return the content of a file of the newest layer that has it; ``DamagedError`` as of a single folder."""
         return next((part for part in reversed(self.parts) if name in part.manifest["files"]), self.base).content(name)
-
-    def size_of_rows(self, experiment: str) -> int:
-        """Return the bytes of an experiment's rows as they are packed."""
-        files = [part.manifest["files"].get(f"{ROWS}/{experiment}.csv", {}) for part in self.parts]
-        return sum(int(file.get("bytes", 0)) for file in files)
 
     def rows(self, experiment: str, system: str) -> list[Record]:
         """Return the newest row of each run of an experiment; ``RecordError`` or ``DamagedError`` for a fault."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from kdrbench import __version__
 from kdrbench.errors import DamagedError, InputError, counted, in_words
+from kdrbench.suite.archive import template
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
@@ -21,7 +22,7 @@ from kdrbench.suite.engine.provenance import EVIDENCE
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
-from kdrbench.suite.experiments.merged_tables import was_disturbed
+from kdrbench.suite.experiments.results import was_disturbed
 from kdrbench.suite.systems import SYSTEMS
 from kdrbench.suite.systems.ikdr.config import is_redrawn
 
@@ -29,36 +30,6 @@ from kdrbench.suite.systems.ikdr.config import is_redrawn
 SUBMITTED = "submitted"
 # What else of a results folder is kept: findings of plug-ins, best known solutions, and these.
 _OTHERS = (("checks", ".json"), ("optima", ".npz"), (SUBMITTED, ".py"))
-_README = """\
-# A packed record of kdrbench
-
-{size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
-
-`rows/`, `traces/` and `arrays/` hold what runs left, thinned, `charts/` figures that show samples of data sets, and
-`manifest.json` the SHA-256 of each file, and the counts of rows, jobs and projections of each experiment.
-
-All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
-
-    kdrbench report DIR --out reports/record     all tables, figures and pages, without data
-    kdrbench verify DIR                          every stored result computed again, from data
-    kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
-
-Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
-take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
-to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
-
-The licence is {licence}, see LICENSE.
-"""
-_LICENCE = """\
-SPDX-License-Identifier: {word}
-
-The files of this folder may be used under the licence {word} of the SPDX list.
-Its text is at https://spdx.org/licenses/{word}.html.
-They come without any warranty.
-
-Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
-on data names.
-"""
 _ANOTHER = "pack another record: name a folder for it with --out, without --layer"
 
 
@@ -118,7 +89,7 @@ class Packing:
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
         about["licence"] = self.licence
-        texts = {README: _readme(about, writer.n_bytes), LICENCE: _LICENCE.format(word=self.licence)}
+        texts = {README: _readme(about, writer.n_bytes), LICENCE: template("LICENSE").format(word=self.licence)}
         return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
@@ -250,7 +221,7 @@ def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
     missing = sum(counts["jobs_missing"] for counts in manifest["experiments"].values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    return _README.format(
+    return template("README").format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,

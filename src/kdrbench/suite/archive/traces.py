@@ -164,22 +164,21 @@ def _lowest(jobs: Iterable[Made], known: BestKnown) -> dict[tuple[Any, ...], flo
     return {problem: known(problem, costs) if len(problem) == 4 else min(costs) for problem, costs in problems.items()}
 
 
-def read_traces(packed: PackedFolder, experiment: str) -> dict[str, list[dict[str, Any]]]:
-    """Return by job the lines of its trace as publishing writes them.
+def read_traces(packed: PackedFolder, experiment: str) -> dict[str, Points]:
+    """Return by job the points of its trace.
 
     Raises ``DamagedError`` for a line that is no point.
     """
     if f"{experiment}.csv" not in packed.names(TRACES):
         return {}
-    jobs = defaultdict[str, list[dict[str, Any]]](list)
+    jobs = defaultdict[str, Points](lambda: defaultdict(list))
     for number, line in enumerate(packed.rows(f"{TRACES}/{experiment}.csv"), 2):
         try:
             numbers = {name: float(line[name]) for name in _NUMBERS}
             calls = int(line["calls"]) if line["calls"] else None
-            point = {"cell": line["cell"], "run": int(line["run"]), **numbers, "calls": calls}
+            jobs[line["job"]][line["cell"], int(line["run"])].append({**numbers, "calls": calls})
         except (KeyError, ValueError) as error:
             raise DamagedError(
                 f"{packed.place}: line {number} of {TRACES}/{experiment}.csv is no point ({in_words(error)})"
             ) from error
-        jobs[line["job"]].append(point)
     return jobs

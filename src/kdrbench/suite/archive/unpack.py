@@ -60,7 +60,6 @@ def unpack(packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs
     with locked(results / f"{_UNPACKING}.lock"):
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
-        packed.base.check_texts()
         place = results / _UNPACKING
         shutil.rmtree(place, ignore_errors=True)
         try:
@@ -102,8 +101,6 @@ def _unpack(
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
     there = [name for name in config["run"] if name in experiments]
     tables = {name: place / MERGED / f"{name}.csv" for name in (complete if to_go_on else there)}
-    # Those that take long first, so that none is left for one core at the end.
-    there.sort(key=packed.size_of_rows, reverse=True)
     Parallel(n_jobs=n_jobs)(
         delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
     )
@@ -138,7 +135,8 @@ def _write_experiment(
         buffer = io.BytesIO()
         save(buffer, allow_pickle=False, **job.arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
-        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in job.lines), durable=False)
+        lines = [{"cell": cell, "run": run} | one for (cell, run), points in job.points.items() for one in points]
+        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in lines), durable=False)
         write_text(files.records, "".join(f"{record_json(record)}\n" for record in job.records), durable=False)
     if table:
         write_table(table, merged_lines(rows_of(jobs)))

@@ -19,7 +19,7 @@ from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.options import CHECKOUT
 from kdrbench.suite.commands.run import usual_components
-from kdrbench.suite.conformance.subject import find_subject, try_apart
+from kdrbench.suite.conformance.subject import find_subject
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
@@ -123,7 +123,6 @@ def defined(part: str, options: Mapping[str, Any] = MappingProxyType({})) -> tup
     if part in {**SOLVERS, **CONTROLS}:
         raise InputError(unknown_solver(part, NAMED))
     short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
-    try_apart(lambda: find_subject(part), [part])
     if (kind := find_subject(part).kind) not in _SECTIONS:
         raise InputError(f"{part} is a {kind}; an experiment like this runs solvers, kernels and data sets")
     section, key = _SECTIONS[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,20 +158,12 @@ def with_included(runs: Runs, reference: str | None = None) -> Iterator[Runs]:
         yield Runs({**read_frozen(both / "config.json"), "name": runs.config.get("name", "")}, both, both)
 
 
-def checked_grid(config: Mapping[str, Any]) -> Grid:
-    """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
-    from kdrbench.suite.conformance.subject import places_in, try_apart
-    from kdrbench.suite.experiments.config import load_grid
-
-    try_apart(lambda: load_grid(config), places_in(config))
-    return load_grid(config)
-
-
 def grid_of(path: Path) -> Grid:
     """Return the grid of the configuration in a file."""
+    from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import read_config_file
 
-    return checked_grid(read_config_file(path))
+    return load_grid(read_config_file(path))
 
 
 def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
@@ -180,6 +172,7 @@ def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
     Where the files are not known, or have faults, it is the grid of the frozen configuration.
     """
     from kdrbench.errors import KdrbenchError
+    from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import present_configuration
 
     frozen = frozen_configuration(results, name)
@@ -187,7 +180,7 @@ def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
     if config is None:
         return grid_of(frozen), frozen
     try:
-        grid = checked_grid(config)
+        grid = load_grid(config)
     except KdrbenchError as fault:
         click.echo(
             f"kdrbench: the configuration of now has a fault, so that of the last start is shown: {fault}", err=True

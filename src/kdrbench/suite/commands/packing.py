@@ -40,7 +40,6 @@ LICENCE = "CC-BY-4.0"
 @click.option(
     "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
 )
-@click.option("--source", type=FILE, help="Checkout of the workflow, for --crate (default: that of this program).")
 def pack(
     results: Path,
     name: str,
@@ -49,7 +48,6 @@ def pack(
     layer: str | None,
     licence: str | None,
     authors: tuple[str, ...],
-    source: Path | None,
 ) -> None:
     """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
 
@@ -69,7 +67,7 @@ def pack(
     if crate:
         if layer or out == PAPERS:
             raise InputError("--crate needs --out (FILE.zip or a folder), without --layer")
-        _write_crate(results / name if name else results, out, licence, authors, source)
+        _write_crate(results / name if name else results, out, licence, authors)
         return
     if (base := parts_of(out)[0]) != out:
         raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
@@ -108,7 +106,7 @@ def _add_submission(place: Path, out: Path, layer: str) -> None:
     click.echo(f"{', '.join(names)} -> {out / 'layers' / layer}{before}\nshow all: kdrbench report {out}")
 
 
-def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
+def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...]) -> None:
     from kdrbench.suite.archive.crate import write_crate
 
     own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
@@ -118,7 +116,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
         )
     word, today = own or licence or LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
-        read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
+        read, n_files = write_crate(folder, out, licence=word, authors=authors, published=today)
     for name in read.left_out:
         click.echo(f"kdrbench: left out {name}, which is of a system of its own", err=True)
     n_rows = sum(map(len, read.records.values()))

@@ -13,9 +13,10 @@ import click
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.options import CHECKOUT, FILE, aligned, as_json, checked_grid, read_configs, results_folder
+from kdrbench.suite.commands.options import CHECKOUT, FILE, aligned, as_json, read_configs, results_folder
 from kdrbench.suite.engine.progress import Forecast, forecast
 from kdrbench.suite.engine.system import Config
+from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.outputs import experiments_by_target
 from kdrbench.suite.reports.progress import work_in_words
 
@@ -46,7 +47,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
     config = _with_named(read_configs((*below, *configs)), targets)
-    grid = checked_grid(config)
+    grid = load_grid(config)
     check_meanings(config.get("solvers", {}))
     forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
     if as_json:

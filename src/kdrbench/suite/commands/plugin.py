@@ -124,12 +124,8 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
     """
     from kdrbench.suite.conformance import check as findings_of
     from kdrbench.suite.conformance import find_subject
-    from kdrbench.suite.conformance.check import all_checks
-    from kdrbench.suite.conformance.subject import places_of, try_apart
 
-    values = read_options(options)
-    try_apart(lambda: all_checks(find_subject(plugin, kind, values)), places_of([plugin]).values())
-    subject = find_subject(plugin, kind, values)
+    subject = find_subject(plugin, kind, read_options(options))
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
         findings.append(asdict(finding))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 
@@ -23,9 +24,8 @@ from kdrbench.suite.commands.options import (
 )
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.progress import BatchProgress, progress_of
-from kdrbench.suite.experiments import merged_tables
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
-from kdrbench.suite.experiments.results import frozen_that_run, read_frozen
+from kdrbench.suite.experiments.results import frozen_that_run, read_frozen, runs_that, was_disturbed, was_stopped
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
 from kdrbench.suite.reports.progress import losing_lines, progress_lines
@@ -44,7 +44,7 @@ def status(results: Path, name: str) -> None:
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
-    rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
+    rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
     click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
@@ -146,10 +146,10 @@ def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
     """Return the disturbed or stopped runs by their cells ``below`` a place, of a configuration's merged tables."""
-    chosen = {"disturbed": merged_tables.was_disturbed, "stopped": merged_tables.was_stopped}[which]
+    chosen = {"disturbed": was_disturbed, "stopped": was_stopped}[which]
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
     kinds = {path: grid.system(one).record for one, path in tables.items() if path.is_file()}
-    found = [merged_tables.runs_that(chosen, path, kind) for path, kind in kinds.items()]
+    found = [runs_that(chosen, path, kind) for path, kind in kinds.items()]
     return {cell: runs for one in found for cell, runs in one.items() if Path(cell).is_relative_to(below)}

@@ -33,7 +33,6 @@ from kdrbench.suite.commands.options import (
     read_configs,
     read_options,
 )
-from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
 from kdrbench.suite.engine.batch import Batch, Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
@@ -106,18 +105,12 @@ def run(
     resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     settings["data_options"] = read_options(data_options)
-    code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
-
-    def configured() -> tuple[dict[str, Any], Grid]:
-        check_part(resolved)
-        config = cell_config(dataset, kernel, solver, settings, resolved)
-        try:
-            return config, load_grid(config)
-        except ConfigError as fault:
-            raise by_options(fault) from fault
-
-    try_apart(configured, [*places_of(code).values(), *places_in(resolved)])
-    config, grid = configured()
+    check_part(resolved)
+    config = cell_config(dataset, kernel, solver, settings, resolved)
+    try:
+        grid = load_grid(config)
+    except ConfigError as fault:
+        raise by_options(fault) from fault
     (batch,) = grid.batches()
     leave_when_told()
     definitions = config["datasets"]

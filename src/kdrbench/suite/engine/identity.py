@@ -19,6 +19,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib.machinery import ModuleSpec
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -266,28 +267,19 @@ def _own_file(module: str) -> Path | None:
         return None
     try:
         # Looking for a part imports the whole, so the top comes first: what is installed need not be imported.
-        if module != top and not _is_own_top(top):
+        if _is_installed(importlib.util.find_spec(top)):
             return None
-        return _source(module)
+        spec = importlib.util.find_spec(module)
     except (ImportError, ValueError, AttributeError):
         return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
-def _is_own_top(top: str) -> bool:
-    """Return whether a package is a user's; a folder without ``__init__.py`` may be one, too."""
-    if _source(top) is not None:
-        return True
-    spec = importlib.util.find_spec(top)
-    folders = (spec.submodule_search_locations or ()) if spec and spec.origin is None else ()
-    return bool(folders) and not any(_is_installed(Path(folder)) for folder in folders)
+def _is_installed(top: ModuleSpec | None) -> bool:
+    """Return whether a module is Python's own or a package's, by its place: a user's may be called ``random.py``.
 
-
-def _source(module: str) -> Path | None:
-    spec = importlib.util.find_spec(module)
-    path = spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
-    return None if path is None or _is_installed(Path(path)) else Path(path)
-
-
-def _is_installed(path: Path) -> bool:
-    """Return whether a file is Python's own or a package's, by its place: a user's may be called ``random.py``."""
-    return bool(_INSTALLED & set(path.parts)) or any(folder in path.parents for folder in _STANDARD)
+    A user's package may be a folder without ``__init__.py``.
+    """
+    places = [] if top is None else [top.origin] if top.origin else (top.submodule_search_locations or [])
+    folders = [{*Path(place).parents, Path(place)} for place in places]
+    return any(_STANDARD & folder or _INSTALLED & {path.name for path in folder} for folder in folders)

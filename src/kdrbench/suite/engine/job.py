@@ -32,7 +32,6 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.rows import RowMaker, now
 from kdrbench.suite.engine.run import (
-    Judged,
     Results,
     Run,
     blames_bench,
@@ -55,6 +54,7 @@ MOST_TOGETHER = 16
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
 _ENDED = object()
+_BENCH_FAILED = "the bench failed within the run; correct what the lines above say and start again"
 
 
 def run_job(
@@ -215,7 +215,7 @@ class _Job:
             limits = self.context.limits
             results = {key: replace(result, time_s=time_of(result, files, limits)) for key, result in results.items()}
         try:
-            results = run.judged(files, results) if isinstance(run, Judged) else results
+            results = run.judged(files, results) if hasattr(run, "judged") else results
             scores = run.score(files)
         except (ImportError, OSError):
             raise
@@ -240,7 +240,6 @@ def _supervised(
 
     Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
     """
-    before: list[ProcessExit] = []
     for tries_left in (1, 0):
         kept = files.clear()
         pauses, turn = Pauses(), Turn()
@@ -251,7 +250,7 @@ def _supervised(
         limits = replace(context.limits, time_s=left_s)
         process = yield from supervisor.start(partial(execute, run, referee, keys), limits, pauses, turn).until_end()
         if process.end is Exit.EXITED and process.code == SETUP_FAULT:
-            raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
+            raise SupervisionError(_BENCH_FAILED)
         results = collect(files, keys, run.arrays)
         killed = was_killed(process) and not results
         blaming = blames_bench(process) and len(results) < len(keys)
@@ -259,13 +258,6 @@ def _supervised(
             _check_bench(files)
         if not ((killed or blaming) and tries_left):
             break
-        before.append(process)
-    # Work of a first try is no method's to hide: times of a run that was made twice do not count.
-    process = replace(
-        process,
-        wall_s=process.wall_s + sum(one.wall_s for one in before),
-        cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
-    )
     for key, one in results.items():
         # Of a run that went on from a checkpoint, the process is that of its last part.
         if kept and one.clocked_s is not None and one.clocked_cpu_s is not None:
@@ -280,14 +272,10 @@ def _supervised(
 
 
 def _check_bench(files: RunFiles) -> None:
-    """Raise ``SupervisionError`` where this process, which runs no method, cannot do either what a run could not do."""
+    """Raise ``SupervisionError`` where this process, which runs no method, cannot write what a run could not write."""
     try:
         save_array(files.array("probe"), np.zeros(1))
         files.array("probe").unlink()
-        if files.missing_module.exists():
-            import_module(files.missing_module.read_text(encoding="utf-8"))
-    except (OSError, ImportError) as error:
+    except OSError as error:
         click.echo(f"kdrbench: {error}", err=True)
-        raise SupervisionError(
-            "the bench failed within the run; correct what the lines above say and start again"
-        ) from error
+        raise SupervisionError(_BENCH_FAILED) from error

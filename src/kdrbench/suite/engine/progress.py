@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -16,26 +15,23 @@ from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Requirements, attested_in, reasons
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, completed, flat, read_records
+from kdrbench.suite.engine.record import Record, RecordError, columns_in, of_this_schema
 from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 from kdrbench.suite.engine.workspace import Workspace
 
 # Reasons that a line names.
 _MOST_REASONS = 3
-_Axes = tuple[Any, ...]
+# The columns of a row by name.
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Running:
-    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far.
-
-    ``job`` is the process that holds its batch. Methods that repeat their work in turns share one.
-    """
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far."""
 
     run: int
     time_s: float
     best_cost: float | None
-    job: int
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class BatchProgress:
 
     batch: Batch
     estimated_s: float
-    ended: tuple[Record, ...]
+    ended: tuple[Row, ...]
     running: Running | None
     reasons: tuple[str, ...] = ()
     most_s: float = math.inf
@@ -63,7 +59,7 @@ class BatchProgress:
     @property
     def n_ended(self) -> int:
         """Number of runs that have ended."""
-        return len({record.run for record in self.ended})
+        return len({row["run"] for row in self.ended})
 
     @property
     def left(self) -> int:
@@ -71,10 +67,10 @@ class BatchProgress:
         return len(self.batch.runs) - (0 if self.outdated else self.n_ended)
 
     @property
-    def known(self) -> list[Record]:
+    def known(self) -> list[Row]:
         """The rows of this definition that tell what a run takes: not those that were skipped."""
-        of_batch = [one for one in self.ended if one.provenance.definition_sha256 == self.batch.definition_sha256]
-        return [record for record in of_batch if record.status != Status.SKIPPED]
+        of_batch = [row for row in self.ended if row["definition_sha256"] == self.batch.definition_sha256]
+        return [row for row in of_batch if row["status"] != Status.SKIPPED]
 
     @property
     def begun(self) -> bool:
@@ -86,14 +82,13 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
     attested, progress = attested_in(results), {}
     for bundle in grid.bundles():
-        record = grid.system(bundle.experiment).record
-        required = Requirements(grid.timed(bundle.experiment), attested)
+        kind, required = grid.system(bundle.experiment).record, Requirements(grid.timed(bundle.experiment), attested)
         files = JobFiles.of(results, bundle.path)
-        published = _by_axes(_rows(files.records, record))
+        published = _rows(files.records, kind) or {}
         for batch in bundle.batches:
-            workspace = files.workspace(batch, record)
+            workspace = files.workspace(batch, kind)
             # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-            newest = _by_axes(_rows(workspace.rows, record))
+            newest = _rows(workspace.rows, kind) or {}
             looks = [_ended(batch, rows, required, workspace) for rows in (newest, published)]
             # Without rows there is nothing current either.
             ended, why = max(looks, key=lambda look: (not look[1] and bool(look[0]), len(look[0])))
@@ -101,7 +96,7 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
                 batch,
                 grid.estimated_s(batch),
                 ended,
-                _running(workspace, batch, set() if why else {row.run for row in ended}),
+                _running(workspace, batch, set() if why else {row["run"] for row in ended}),
                 why,
                 grid.most_s(batch.experiment),
                 grid.threads,
@@ -109,28 +104,26 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     return [progress[batch.path] for batch in grid.batches()]
 
 
-def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
-    found: dict[_Axes, list[Record]] = {}
-    for row in rows:
-        found.setdefault(row.axes, []).append(row)
-    return found
+def _rows(path: Path, kind: type[Record]) -> dict[tuple[Any, ...], Row] | None:
+    """Return the rows of a file; ``None`` for one that is gone, or holds others than this version of kdrbench reads."""
+    try:
+        # Without a record of each line, which would take ten times as long; an unfinished last line is left out.
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        rows = [of_this_schema(columns_in(line), kind) for line in lines]
+        return {tuple(row[name] for name in kind.axis_names()): row for row in rows}
+    except (OSError, UnicodeDecodeError, RecordError, KeyError):
+        return None
 
 
 def _ended(
-    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, workspace: Workspace[Any]
-) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    ended = tuple(row for axes in batch.axes for row in rows.get(axes, ()))
-    return ended, tuple(_why_outdated(batch, [flat(row) for row in ended], required, workspace))
-
-
-def _why_outdated(
-    batch: Batch, rows: Sequence[Mapping[str, Any]], required: Requirements, workspace: Workspace[Any]
-) -> list[str]:
-    """Return in words why rows of a batch, given by column, are to be made again."""
-    differ = any(row["definition_sha256"] != batch.definition_sha256 for row in rows)
+    batch: Batch, rows: Mapping[tuple[Any, ...], Row], required: Requirements, workspace: Workspace[Any]
+) -> tuple[tuple[Row, ...], tuple[str, ...]]:
+    """Return the rows of a batch, and in words why they are to be made again."""
+    ended = tuple(rows[axes] for axes in batch.axes if axes in rows)
+    differ = any(row["definition_sha256"] != batch.definition_sha256 for row in ended)
     # The batches that rows were made for tell what has changed.
     known = workspace.batches_of_cell() if differ else {}
-    return list(dict.fromkeys(why for row in rows for why in reasons(row, batch, required, known)))
+    return ended, tuple(dict.fromkeys(why for row in ended for why in reasons(row, batch, required, known)))
 
 
 def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = None) -> dict[str, list[str]]:
@@ -149,20 +142,12 @@ def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = No
 
 
 def _why_stale(bundle: Bundle, files: JobFiles, kind: type[Record], required: Requirements) -> list[str]:
-    try:
-        rows = {}
-        # Without a record of each line, which would take ten times as long.
-        for line in files.records.read_text(encoding="utf-8").splitlines():
-            row = completed(json.loads(line), kind)
-            rows[tuple(row[name] for name in kind.axis_names())] = row
-        why, n_rows, n_found = list[str](), 0, 0
-        for batch in bundle.batches:
-            found = [rows[axes] for axes in batch.axes if axes in rows]
-            why += _why_outdated(batch, found, required, files.workspace(batch, kind))
-            n_rows, n_found = n_rows + len(batch.axes), n_found + len(found)
-    except (OSError, ValueError, KeyError, TypeError):
+    if (rows := _rows(files.records, kind)) is None:
         return ["its rows cannot be read"]
-    why += [f"{counted(n_rows - n_found, 'row')} more asked for"] if n_rows > n_found else []
+    looks = [_ended(batch, rows, required, files.workspace(batch, kind)) for batch in bundle.batches]
+    n_asked, n_found = sum(len(batch.axes) for batch in bundle.batches), sum(len(ended) for ended, _ in looks)
+    why = [one for _, reasons in looks for one in reasons]
+    why += [f"{counted(n_asked - n_found, 'row')} more asked for"] if n_asked > n_found else []
     why += [f"{counted(len(rows) - n_found, 'row')} no longer asked for"] if len(rows) > n_found else []
     return list(dict.fromkeys(why))
 
@@ -175,18 +160,10 @@ def stale_in_words(stale: Mapping[str, list[str]]) -> str:
     return f"{counted(len(stale), 'job')} out of date: {'; '.join(words)}{more}"
 
 
-def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
-    try:
-        return read_records(path, record)
-    except (OSError, RecordError):
-        # Moved away while it was read, or of another version of kdrbench: the batch will be run again.
-        return []
-
-
 def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> Running | None:
     """Return the run under way, if a process of this machine holds the batch: the first that has not ended."""
-    job, run = workspace.worker(), next((run for run in batch.runs if run not in ended), None)
-    if job is None or run is None:
+    run = next((run for run in batch.runs if run not in ended), None)
+    if run is None or not workspace.is_held():
         return None
     try:
         trace = read_trace(workspace.run(run).trace)
@@ -194,7 +171,7 @@ def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> 
         # Of a run under way, which is not judged yet.
         trace = []
     best_cost = min((line.cost for line in trace), default=None)
-    return Running(run, trace[-1].time_s if trace else 0.0, best_cost, job)
+    return Running(run, trace[-1].time_s if trace else 0.0, best_cost)
 
 
 class Costs:
@@ -209,7 +186,7 @@ class Costs:
         # By what runs have in common: their actual and their estimated seconds.
         self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
         for one in progress:
-            wall_s = {record.run: record.provenance.wall_s for record in one.known}
+            wall_s = {row["run"]: row["wall_s"] for row in one.known}
             for key in _keys(one.batch):
                 self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
 
@@ -277,4 +254,4 @@ def _keys(batch: Batch) -> list[tuple[str, ...]]:
 
 def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
     """Return how many rows ended in each status."""
-    return Counter(record.status for one in progress for record in one.ended)
+    return Counter(row["status"] for one in progress for row in one.ended)

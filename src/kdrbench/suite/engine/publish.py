@@ -79,6 +79,13 @@ def array_name(cell: str, name: str, run: int) -> str:
     return f"{cell}/{name}_{run}"
 
 
+def array_place(name: str) -> tuple[str, str, int]:
+    """Return cell, name and run of what :func:`array_name` made."""
+    cell, _, kind = name.rpartition("/")
+    kind, _, run = kind.rpartition("_")
+    return cell, kind, int(run)
+
+
 def read_points(path: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
     """Read a published trace: by cell and run the points in their order."""
     points: dict[tuple[str, int], list[dict[str, Any]]] = {}

@@ -148,6 +148,11 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 
     Raises ``RecordError`` when it was damaged, or a column is missing or of the wrong type.
     """
+    return record_of(columns_in(line), kind)
+
+
+def columns_in(line: str) -> dict[str, Any]:
+    """Return what a line holds, sealed or not; ``RecordError`` for one that was damaged."""
     try:
         values = json.loads(unsealed(line), parse_constant=no_number)
     except json.JSONDecodeError as error:
@@ -156,7 +161,7 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
         raise RecordError(f"a damaged line ({error}): {line[:80]!r}") from error
     if not isinstance(values, dict):
         raise RecordError(f"a record must be a JSON object, got {line[:80]!r}")
-    return record_of(values, kind)
+    return values
 
 
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
@@ -165,6 +170,24 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of
     the wrong type.
     """
+    types = column_types(kind)  # type: ignore[arg-type]
+    values = of_this_schema(values, kind)
+    values = {name: values[name] for name in types if name in values}
+    if missing := set(types) - set(values):
+        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
+    for name, value in values.items():
+        if not _is_of(value, kind_of := types[name]):
+            said = getattr(kind_of, "__name__", kind_of)
+            raise RecordError(f"column {name} holds {value!r:.80}, which is not of type {said}")
+    if values["status"] not in set(Status):
+        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
+    provenance = {name: values[name] for name in _types_of(Provenance)}
+    own = {name: value for name, value in values.items() if name not in provenance}
+    return kind(**own, provenance=Provenance(**provenance))
+
+
+def of_this_schema(values: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
+    """Return the columns of a row of this schema or an earlier one, with those that were added since."""
     version = values.get("schema_version")
     while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
         version += 1
@@ -175,18 +198,7 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
             f"a {kind.__name__} must have schema version {readable}, got {version!r}; read it with the version of "
             "kdrbench that wrote it, or run again"
         )
-    types = column_types(kind)  # type: ignore[arg-type]
-    values = completed(values, kind)
-    values = {name: values[name] for name in types if name in values}
-    if missing := set(types) - set(values):
-        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
-    for name, value in values.items():
-        check_value(name, value, types[name])
-    if values["status"] not in set(Status):
-        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
-    provenance = {name: values[name] for name in _types_of(Provenance)}
-    own = {name: value for name, value in values.items() if name not in provenance}
-    return kind(**own, provenance=Provenance(**provenance))
+    return completed(values, kind)
 
 
 def completed(values: Mapping[str, Any], kind: type[Record]) -> dict[str, Any]:
@@ -215,14 +227,6 @@ def _types_of(kind: type[Any]) -> dict[str, Any]:
     return {one.name: hints[one.name] for one in fields(kind)}
 
 
-def check_value(name: str, value: object, allowed: Any) -> None:
-    """Raise ``RecordError`` unless a column of this type may hold the value; numbers are finite and of 64 bits."""
-    if not _is_of(value, allowed):
-        raise RecordError(
-            f"column {name} holds {value!r:.80}, which is not of type {getattr(allowed, '__name__', allowed)}"
-        )
-
-
 @cache
 def kinds_of(allowed: Any) -> tuple[Any, ...]:
     """Return the types of which a column's type is made."""
@@ -230,6 +234,7 @@ def kinds_of(allowed: Any) -> tuple[Any, ...]:
 
 
 def _is_of(value: object, allowed: Any) -> bool:
+    """Return whether a column of this type may hold the value; numbers are finite and of 64 bits."""
     kinds = kinds_of(allowed)
     if isinstance(value, bool):
         return bool in kinds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import KdrbenchError
-from kdrbench.files import present_umask
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
 from kdrbench.suite.engine.run_files import MOST_TRACE, RunFiles, TraceLine, save_array
 
@@ -82,7 +80,6 @@ class Referee:
     pauses: Pauses
     files: RunFiles
     turn: Turn | None = None
-    umask: int = field(default_factory=present_umask)
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:
@@ -102,19 +99,10 @@ class Referee:
         return value, clock.seconds
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Make files as readable as those of the batch, whatever mask a method has set."""
-        methods = os.umask(self.umask)
+    def writing(self, what: str) -> Iterator[None]:
+        """Make a file that cannot be written the bench's fault."""
         try:
             yield
-        finally:
-            os.umask(methods)
-
-    @contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
-        try:
-            with self.writing():
-                yield
         except OSError as error:
             raise BenchFaultError(f"the {what} cannot be written: {error}") from error
 
@@ -130,19 +118,19 @@ class Referee:
 
     def save(self, name: str, array: NDArray[Any]) -> None:
         """Keep an array under a name; the last one written counts."""
-        with self._writing(name):
+        with self.writing(name):
             save_array(self.files.array(name), np.asarray(array))
 
     def note(self, line: TraceLine) -> None:
         """Append a line to the trace in one write, so that a killed run leaves whole lines; while there is room."""
-        with self._writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
+        with self.writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
             if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
                 stream.write(text)
 
     def append_result(self, values: Mapping[str, Any]) -> None:
         """Append a result to the list of results in one write."""
         line = f"{json.dumps(values, allow_nan=False)}\n".encode()
-        with self._writing("result"), self.files.results.open("ab", buffering=0) as stream:
+        with self.writing("result"), self.files.results.open("ab", buffering=0) as stream:
             if stream.write(line) != len(line):
                 raise OSError("only a part was written")
 

@@ -13,9 +13,9 @@ import click
 from kdrbench.errors import text_of, visible
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import ProcessExit
-from kdrbench.suite.engine.record import Provenance, Record, RecordError, own_column_types
+from kdrbench.suite.engine.record import Provenance, Record
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.system import RunContext, System, cross
+from kdrbench.suite.engine.system import RunContext, System
 
 CONTAMINATED_RATIO = 1.1
 # How memory is measured (:mod:`.isolation.memory`); earlier rows have ``cgroup`` where the kernel did it.
@@ -48,11 +48,9 @@ class RowMaker:
         calibration_before_s: float | None = None,
     ) -> list[Record]:
         """Return a row for each key of the batch, from what run ``number`` handed over."""
-        kind, context, batch = self.system.record, self.context, self.batch
+        context, batch = self.context, self.batch
         clocks = unclocked(process, results.values(), scores.get(EVALUATION))
         known = {**self.system.columns(batch), **{name: one for name, one in scores.items() if name != EVALUATION}}
-        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
-            raise RecordError(f"{type(self.system).__name__} gives the column {min(foreign)!r}, which is not its own")
         provenance = Provenance(
             wall_s=process.wall_s,
             memory_mib=process.memory_mib,
@@ -95,7 +93,7 @@ class RowMaker:
             cpu_s=result.cpu_s,
             provenance=replace(provenance, contaminated=self._contaminated(result)),
             # What the batch knows overrides what a run claims.
-            **{**result.columns, **known, **cross(kind.CELL, batch.cell), **cross(kind.KEYS, key)},
+            **{**result.columns, **known, **dict(zip(kind.CELL + kind.KEYS, batch.cell + key, strict=True))},
         )
 
     def _contaminated(self, result: RunResult) -> bool | None:

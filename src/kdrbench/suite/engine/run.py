@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import statistics
 import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
 from kdrbench.errors import error_text, text_of
 from kdrbench.status import BY_METHODS, Status
-from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
+from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds
-from kdrbench.suite.engine.run_files import RunFiles, UnreadableError, lines_of, trace_lines
+from kdrbench.suite.engine.run_files import RunFiles, lines_of, trace_lines
 
 Key = tuple[Any, ...]
 MOST_REPEATS = 100
@@ -48,17 +46,12 @@ class RunResult:
 Results = dict[Key, RunResult]
 
 
-@runtime_checkable
-class Judged(Protocol):
-    """A run whose results are completed one by one from what it has left."""
-
-    def judged(self, files: RunFiles, results: Mapping[tuple[Any, ...], RunResult]) -> dict[tuple[Any, ...], RunResult]:
-        """Return the results with what they cannot know in the run's process; called in the batch's, after the run."""
-        ...
-
-
 class Run(Protocol):
-    """The work of one run, prepared in the batch's process and done in a process of its own."""
+    """The work of one run, prepared in the batch's process and done in a process of its own.
+
+    A run may also have a method ``judged(files, results)``, which is called in the batch's process before ``score`` and
+    returns the results with what they cannot know in the run's process.
+    """
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -84,20 +77,17 @@ class Run(Protocol):
 def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
     """Do the work of a run and write each of its results down as it comes.
 
-    What a method raises becomes the status of the rows that are missing. A file that cannot be written or a missing
-    package ends the process with exit code ``BENCH_FAULT``: the batch then tries the same.
+    What a method raises becomes the status of the rows that are missing. A missing package ends the process with exit
+    code ``SETUP_FAULT``, a file that cannot be written with ``BENCH_FAULT``: the batch then tries to write one.
     """
     try:
         _execute(run, referee, keys)
     except BenchFaultError as fault:
         print(f"kdrbench: {fault}", file=sys.stderr)
         sys.exit(BENCH_FAULT)
-    except ImportError as error:
+    except ModuleNotFoundError:
         traceback.print_exc()
-        if error.name:
-            with suppress(OSError):
-                referee.files.missing_module.write_text(error.name, encoding="utf-8")
-        sys.exit(BENCH_FAULT)
+        sys.exit(SETUP_FAULT)
 
 
 def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
@@ -121,7 +111,7 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
         ending = RunResult(Status.TIME_LIMIT, referee.limit_message)
     except MemoryError as error:
         ending = RunResult(Status.MEMORY_LIMIT, f"out of memory: {text_of(error)}")
-    except (BenchFaultError, ImportError):
+    except (BenchFaultError, ModuleNotFoundError):
         raise
     except (Exception, SystemExit) as error:
         ending = RunResult(Status.FAILED, error_text(error))
@@ -139,18 +129,11 @@ def hand_over(referee: Referee, result: RunResult) -> None:
 
 
 def collect(files: RunFiles, keys: Sequence[Key], arrays: Sequence[str] = ()) -> Results:
-    """Return by key the results that a run has handed over; a run whose files are damaged has failed, without them.
+    """Return by key the results that a run has handed over.
 
-    So has a method that ended by itself and did not leave the ``arrays``.
+    A method that ended by itself and did not leave the ``arrays`` has failed.
     """
-    try:
-        results = read_results(files)
-        files.arrays()
-        deque(trace_lines(files.trace), maxlen=0)
-    except UnreadableError as fault:
-        shutil.rmtree(files.folder)
-        files.folder.mkdir()
-        return dict.fromkeys(keys, RunResult(Status.FAILED, str(fault)))
+    results = read_results(files)
     lacking = [name for name in arrays if not files.array(name).exists()]
     for key, result in results.items():
         if lacking and result.status in BY_METHODS:
@@ -159,14 +142,11 @@ def collect(files: RunFiles, keys: Sequence[Key], arrays: Sequence[str] = ()) ->
 
 
 def read_results(files: RunFiles) -> Results:
-    """Return by key what is in the run's list of results; ``UnreadableError`` for a line that is no result."""
+    """Return by key what is in the run's list of results."""
     results = {}
-    for number, values in enumerate(lines_of(files.results), 1):
-        try:
-            result = RunResult(**{**values, "status": Status(values["status"]), "key": tuple(values["key"])})
-        except (TypeError, KeyError, ValueError):
-            raise UnreadableError(f"line {number} of {files.results.name} is no result: {str(values)[:60]}") from None
-        results[result.key] = result
+    for values in lines_of(files.results):
+        key = tuple(values["key"])
+        results[key] = RunResult(**{**values, "status": Status(values["status"]), "key": key})
     return results
 
 
@@ -229,7 +209,7 @@ def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunR
     if process.end is Exit.SIGNALLED:
         return RunResult(Status.FAILED, f"ended by {_signal_name(process.code)}")
     if blames_bench(process):
-        return RunResult(Status.FAILED, "could not write its result, or lacks a package; the batch lacks neither")
+        return RunResult(Status.FAILED, "could not write its result, and the batch can")
     return RunResult(Status.FAILED, f"ended with exit code {process.code} and no result")
 
 

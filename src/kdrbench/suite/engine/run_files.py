@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +57,6 @@ class RunFiles:
         """The state from which an interrupted run goes on."""
         return self.folder / "checkpoint.npz"
 
-    @property
-    def missing_module(self) -> Path:
-        """The name of the module that the run could not import."""
-        return self.folder / "missing_module.txt"
-
     def array(self, name: str) -> Path:
         """Return the place of an array that the run leaves, for instance its projection."""
         return self.folder / f"{name}.npy"
@@ -78,7 +72,7 @@ class RunFiles:
         if kept is None:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in (self.results, self.missing_module, self._evidence):
+        for path in (self.results, self._evidence):
             path.unlink(missing_ok=True)
         return kept
 
@@ -170,16 +164,10 @@ def arrays_in(path: Path, *, wanted: Collection[str] | None = None) -> dict[str,
     if not path.exists():
         return None
     try:
-        with ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {
-                name: array_of(archive.read(f"{name}.npy"), f"{name} of {path.name}")
-                for name in names
-                if wanted is None or name in wanted
-            }
-    except UnreadableError:
-        raise
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if wanted is None or name in wanted}
     except Exception as error:
+        # Whatever NumPy raises for damaged bytes.
         raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
 
 
@@ -200,25 +188,14 @@ def lines_of(path: Path) -> Iterator[Any]:
                 raise UnreadableError(f"line {number} of {path.name} is not JSON: {line[:60]!r}") from None
 
 
-def is_number(value: object) -> bool:
-    """Return whether a value of JSON is a finite number that a float of 64 bits can hold."""
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
 def read_trace(path: Path) -> list[TraceLine]:
-    """Read the whole lines of a trace; raises ``UnreadableError`` for anything else."""
+    """Read the whole lines of a trace; raises ``UnreadableError`` for one that is not JSON."""
     return list(trace_lines(path))
 
 
 def trace_lines(path: Path) -> Iterator[TraceLine]:
-    """Yield the whole lines of a trace, one at a time; see :func:`read_trace`."""
-    for number, values in enumerate(lines_of(path), 1):
-        if not (isinstance(values, list) and 3 <= len(values) <= 4 and all(map(is_number, values[:3]))):
-            raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
-        yield TraceLine(*values)
+    """Return the whole lines of a trace, to be read one at a time; see :func:`read_trace`."""
+    return (TraceLine(*values) for values in lines_of(path))
 
 
 def end_trace_at(path: Path, cost: float) -> None:

@@ -235,8 +235,3 @@ class _Unscored:
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         return self.system.describe(self.batch, self.dataset, self.number)
-
-
-def cross(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    """Return names and values as columns; both must be as many."""
-    return dict(zip(keys, values, strict=True))

@@ -9,7 +9,6 @@ with the trace and the arrays that its run left.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -20,7 +19,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import psutil
 
@@ -35,14 +34,8 @@ from kdrbench.suite.engine.record import AnyRecord, append_records, flat, read_r
 from kdrbench.suite.engine.run_files import RunFiles, kept_checkpoint
 
 ROWS, _BATCH = "rows.jsonl", "batch.json"
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-# Options of a mount by which the locks of a network file system stay on their machine, or by which they leave it.
-_KEPT = {name: {"nolock", "local_lock=all", "local_lock=flock"} for name in ("nfs", "nfs4")}
-_KEPT |= {name: {"nobrl"} for name in ("cifs", "smb3")}
-_SHARED = {"lustre": {"flock"}}
-# The mount of these does not say it.
-_UNKNOWN = ("fuse", "9p", "afs", "beegfs", "virtiofs")
+# Between the number of the process that holds a lock and the name of its machine.
+_ON = " on "
 _AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
 
 
@@ -63,12 +56,11 @@ class Workspace(Generic[AnyRecord]):
         """Held by the process that works on the batch; it outlives the folder."""
         return self.folder.with_name(f"{self.folder.name}.lock")
 
-    def worker(self) -> int | None:
-        """Return the process of this machine that works on the batch, if there is one; nothing is locked."""
-        holder, here = Holder.read(_mark_of(self.lock)), Holder.here()
-        if holder is None or (holder.machine, holder.boot) != (here.machine, here.boot):
-            return None
-        return holder.process if Path(f"/proc/{holder.process}").exists() else None
+    def is_held(self) -> bool:
+        """Return whether a process of this machine works on the batch; nothing is locked."""
+        holder = self.lock.read_text(encoding="utf-8") if self.lock.exists() else ""
+        process, _, machine = holder.partition(_ON)
+        return machine == platform.node() and psutil.pid_exists(int(process))
 
     def run(self, number: int) -> RunFiles:
         """Return the files of one run, wherever a method changes its folder to."""
@@ -126,17 +118,13 @@ class Workspace(Generic[AnyRecord]):
             # Without the unfinished line of a writer that was killed.
             os.truncate(self.rows, self.rows.read_bytes().rfind(b"\n") + 1)
         records, faults = read_undamaged(self.rows, self.record)
-        by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
-        for record in records:
-            by_axes.setdefault(record.axes, []).append(record)
-        faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
+        by_axes = {record.axes: record for record in records}
+        if len(by_axes) < len(records):
+            faults.append("rows occur twice")
         if faults:
-            why = f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})"
-            # Copied first: a kill in between must not cost the other rows.
-            self._set_aside(self.rows, why, copy=True)
-            records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
-            self.replace(records)
-        return records
+            self._set_aside(self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})")
+            self.replace(list(by_axes.values()))
+        return list(by_axes.values())
 
     def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
         """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
@@ -148,8 +136,8 @@ class Workspace(Generic[AnyRecord]):
                 damaged.add(number)
         return damaged
 
-    def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
+    def _set_aside(self, path: Path, why: str) -> None:
+        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
@@ -197,122 +185,26 @@ def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, req
     return {run for run, count in counts.items() if count == len(batch.rows)}
 
 
-@dataclass(frozen=True)
-class Holder:
-    """Who holds a lock: a process of a machine, which has another identity after each start."""
-
-    process: int
-    machine: str
-    boot: str
-
-    @classmethod
-    def here(cls) -> Holder:
-        """Return this process."""
-        return cls(os.getpid(), platform.node(), _BOOT.read_text(encoding="ascii").strip() if _BOOT.exists() else "")
-
-    @classmethod
-    def read(cls, mark: Path) -> Holder | None:
-        """Return whom a mark names; ``None`` where it names no process, or is not there."""
-        try:
-            process, machine, boot = mark.read_text(encoding="utf-8").split("\n")
-            return cls(int(process), machine, boot)
-        except (OSError, ValueError):
-            return None
-
-    def __str__(self) -> str:
-        """Return the holder in words."""
-        return f"process {self.process} on {self.machine}"
-
-
-def _mark_of(lock: Path) -> Path:
-    return lock.with_suffix(".holder")
-
-
 @contextmanager
 def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
-    """Hold ``lock``, and with it the folder, for this process alone.
+    """Hold ``lock``, and with it the folder, for this process alone; meanwhile the file names the process.
 
-    Raises ``SupervisionError`` when another process holds it, may hold it on a machine whose locks do not reach here,
-    when the file system has no locks, or when another user has not shared the folder.
+    Raises ``SupervisionError`` when another process holds it.
     """
-    mark = _mark_of(lock)
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        with lock.open("a", encoding="ascii") as stream:
-            _take(stream.fileno(), mark, folder)
-            _put(mark, folder)
-            try:
-                yield
-            finally:
-                mark.unlink(missing_ok=True)
-    except PermissionError as error:
-        if error.filename not in (str(lock), str(mark), *map(str, lock.parents)):
-            raise
-        raise SupervisionError(
-            f"{error.filename} may not be written by you: it belongs to {_owner(Path(error.filename))}; work in a "
-            "folder of your own, or have its owner share it (a common group, chmod -R g+w, and umask 002 for both)"
-        ) from None
-
-
-def _take(lock: int, mark: Path, folder: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = Holder.read(mark)
-        raise SupervisionError(
-            f"another process works on {folder}; wait until it has ended, or end it, and start again"
-            + (f" (it is {holder})" if holder else "")
-        ) from None
-    except OSError as error:
-        if error.errno not in _WITHOUT_LOCKS:
-            raise
-        raise SupervisionError(
-            f"the file system of {folder} has no locks (flock: {error.strerror}), so two jobs could work on one run; "
-            "mount it with locks, or put results on another one"
-        ) from None
-
-
-def _put(mark: Path, folder: Path) -> None:
-    """Write down that this process works; it holds the lock, which others may or may not see."""
-    here = Holder.here()
-    text = f"{here.process}\n{here.machine}\n{here.boot}"
-    try:
-        # Of several that try at once, on whatever machines, one succeeds.
-        with mark.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-        return
-    except FileExistsError:
-        other = Holder.read(mark)
-    same_machine = other is not None and (other.machine, other.boot) == (here.machine, here.boot)
-    if not same_machine and not locks_reach(mark.parent):
-        raise SupervisionError(
-            f"{other or 'a process of another machine'} works on {folder}, or was killed there: locks of this file "
-            f"system do not reach other machines, so nothing here can tell. When it has ended, delete {mark} and start "
-            "again"
-        )
-    # Its lock is ours, so it has ended.
-    mark.write_text(text, encoding="utf-8")
-
-
-def locks_reach(folder: Path) -> bool:
-    """Return whether flock in ``folder`` is seen by every machine that sees the folder.
-
-    A local file system is seen by one machine. What a mount does not say counts as no.
-    """
-    place = folder.absolute().resolve()
-    around = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
-    # The last of equally deep mounts covers the others.
-    mount = max(reversed(around), key=lambda one: len(Path(one.mountpoint).parts))
-    kind, options = mount.fstype, set(mount.opts.split(","))
-    if kind in _KEPT:
-        return not options & _KEPT[kind]
-    if kind in _SHARED:
-        return bool(options & _SHARED[kind])
-    return kind.partition(".")[0] not in _UNKNOWN
-
-
-def _owner(path: Path) -> str:
-    try:
-        return path.owner()
-    except (KeyError, OSError):
-        return "another user"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a", encoding="utf-8") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = lock.read_text(encoding="utf-8")
+            raise SupervisionError(
+                f"another process works on {folder}; wait until it has ended, or end it, and start again"
+                + (f" (it is process {holder})" if holder else "")
+            ) from None
+        stream.truncate(0)
+        stream.write(f"{os.getpid()}{_ON}{platform.node()}")
+        stream.flush()
+        try:
+            yield
+        finally:
+            stream.truncate(0)

@@ -21,7 +21,7 @@ from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.grid import CHEAP, Grid
-from kdrbench.suite.engine.publish import JobFiles, array_name, read_points
+from kdrbench.suite.engine.publish import JobFiles, array_place, read_points
 from kdrbench.suite.engine.record import AnyRecord, Record, read_records
 from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
 from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
@@ -109,8 +109,7 @@ def _fill_run(workspace: Workspace[Any], cell: str, run: int, traces: _Traces, a
     files.folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{json.dumps(line)}\n" for line in traces.get((cell, run), ())]
     write_text(files.trace, "".join(lines), durable=False)
-    ending = array_name("", "", run)[1:]
     for name, array in arrays.items():
-        kind = name.removeprefix(f"{cell}/").removesuffix(ending)
-        if name == array_name(cell, kind, run):
+        of_cell, kind, of_run = array_place(name)
+        if (of_cell, of_run) == (cell, run):
             save_array(files.array(kind), array)

@@ -1,4 +1,4 @@
-"""What a folder of results holds: its frozen configuration and its rows, read as from anywhere.
+"""What a folder of results holds: its frozen configuration and the rows of its merged tables, read as from anywhere.
 
 A record may come from another machine, another version or another user. Nothing that it names is loaded: neither
 systems nor solvers nor data sets of somebody's own.
@@ -7,25 +7,33 @@ systems nor solvers nor data sets of somebody's own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
-from kdrbench.files import write_text
+from kdrbench.files import write_bytes, write_text
 from kdrbench.solvers.registry import METHODS
+from kdrbench.status import Status
+from kdrbench.suite.csv_files import numbered_csv
+from kdrbench.suite.engine.provenance import DRIFT
 from kdrbench.suite.engine.publish import merged_lines, write_table
-from kdrbench.suite.engine.record import Record, RecordError
+from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, column_types, completed, kinds_of, record_of
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import check_schema, experiment_schema, general_schema
-from kdrbench.suite.experiments.merged_tables import join_tables, read_merged
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
 from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, table_of
 
 CONFIG, MERGED = "config.json", "merged"
 # Columns whose words an experiment lists.
 _LISTED = ("cells_of", "kernel", "method", "learner", "variant")
+_TRUTHS = {"True": True, "False": False}
+# Names of columns that a message lists.
+_MOST_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -190,3 +198,97 @@ def _check_place(
             f"{table} has a row of {visible(fault[:200])}, which its configuration does not have; merge it again where "
             "its runs are, or leave it out"
         )
+
+
+def read_merged(path: Path, kind: type[AnyRecord], content: bytes | None = None) -> list[AnyRecord]:
+    """Return the records of a merged table of one system; how cores drifted is left out.
+
+    Where its ``content`` is given, ``path`` only names it. Raises ``RecordError`` naming the file, the line and the
+    column for a table that is cut, lacks a column that all tables have, or holds a value that the column may not hold;
+    and for two rows with the same axes.
+    """
+    records: dict[tuple[Any, ...], AnyRecord] = {}
+    for number, words in read_words(path, kind, content):
+        try:
+            record = record_in(words, kind)
+        except RecordError as error:
+            raise _unreadable(path, f"line {number}: {error}") from error
+        if record.axes in records:
+            raise _unreadable(path, f"the row {record.axes} occurs twice")
+        records[record.axes] = record
+    return list(records.values())
+
+
+def read_words(path: Path, kind: type[Record], content: bytes | None = None) -> list[tuple[int, dict[str, str]]]:
+    """Return the cells of a merged table's rows by column, with the numbers of their lines.
+
+    Columns that were added since are filled. Raises ``RecordError`` for a table that is cut, or lacks other columns.
+    """
+    content = path.read_bytes() if content is None else content
+    if not content.endswith(b"\n"):
+        raise _unreadable(path, "its last line is cut" if content else "it is empty")
+    try:
+        names, rows = numbered_csv(content.decode("utf-8"))
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
+    added = {name: "" if default is None else str(default) for name, default in completed({}, kind).items()}
+    types = column_types(kind)  # type: ignore[arg-type]
+    if missing := sorted({*types, *DRIFT} - {*names, *added}):
+        raise _unreadable(path, f"it lacks columns of {kind.__name__}: {', '.join(missing[:_MOST_NAMES])}")
+    return [(number, added | row) for number, row in rows]
+
+
+def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
+    """Return the record of a row's cells; ``RecordError`` for one that its column may not hold."""
+    types = column_types(kind)  # type: ignore[arg-type]
+    return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+
+
+def was_disturbed(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a timed run whose cores changed their speed, or worked for others too."""
+    return words["timed"] == "True" and "True" in (words["drifted"], words["contaminated"])
+
+
+def was_stopped(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a run that ended at a limit of time or memory."""
+    return words["status"] in (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
+
+
+def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: type[Record]) -> dict[str, set[int]]:
+    """Return by their cell the runs of a merged table with a row that is ``chosen``.
+
+    A cell is experiment/data set/..., the place of its batches. Raises ``RecordError`` as :func:`read_words` does.
+    """
+    axes = ("experiment", "dataset", *kind.CELL)
+    found: dict[str, set[int]] = defaultdict(set)
+    for _, words in read_words(path, kind):
+        if chosen(words):
+            found["/".join(words[axis] for axis in axes)].add(int(words["run"]))
+    return dict(found)
+
+
+def join_tables(tables: Sequence[Path], path: Path) -> None:
+    """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
+    contents = [content for content in map(Path.read_bytes, tables) if content]
+    write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
+
+
+def _unreadable(path: Path, fault: str) -> RecordError:
+    return RecordError(
+        f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
+        "version of kdrbench, or leave it out"
+    )
+
+
+def _value(name: str, word: str, allowed: Any) -> Any:
+    """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
+    kinds = kinds_of(allowed)
+    if not word and NoneType in kinds:
+        return None
+    if bool in kinds:
+        return _TRUTHS.get(word, word)
+    for number in (int, float):
+        if number in kinds:
+            with suppress(ValueError):
+                return number(word)
+    return word

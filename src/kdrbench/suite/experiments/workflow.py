@@ -20,7 +20,7 @@ from kdrbench.errors import ConfigError, KdrbenchError, counted, unknown_name
 from kdrbench.files import write_text
 from kdrbench.plugins import load_class_module
 from kdrbench.solvers.registry import check_meanings, method_of
-from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
+from kdrbench.suite.conformance.subject import places_of
 from kdrbench.suite.engine.batch import Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import own_code_sha256
@@ -42,17 +42,12 @@ _MOST_LETTERS = 60
 
 
 def check_files(workflow: Any, home: Path) -> None:
-    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use.
+    """Let Snakemake end with one sentence on configuration files with faults.
 
     ``home`` is the folder of kdrbench's Snakefile, which is not Snakemake's own where another workflow uses it.
     """
     from snakemake.exceptions import WorkflowError
 
-    if set("{}") & set(str(home)):
-        raise WorkflowError(
-            f"the path of this checkout, {home}, holds braces, which Snakemake takes for names of its own; "
-            "move the checkout"
-        )
     try:
         for path in (home / "config.yaml", *workflow.config_settings.configfiles):
             read_config_file(Path(path))
@@ -78,9 +73,6 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
         config = lay_over(read_config_file(home / "config.yaml"), config)
     named = {**config, "name": config.get("name") or _name_of(workflow, home)}
     try:
-        # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
-        if _is_first(workflow):
-            try_apart(lambda: load_grid(named), places_in(named))
         grid = load_grid(named)
         check_meanings(named["solvers"])
         return grid
@@ -141,16 +133,13 @@ def commands_of(workflow: Any) -> Callable[..., str]:
     return lambda words, timed=False: f"{'' if timed else 'nice -n 19 '}{program}{words}"
 
 
-def be_found_by_jobs() -> None:
-    """Tell jobs which process is their scheduler; once it has ended they end, too."""
-    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
-
-
 def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
     """Say which jobs are out of date, and why; return them. Write the orders of all jobs, and the frozen configuration.
 
-    ``folder`` is that of the configuration's merged tables.
+    ``folder`` is that of the configuration's merged tables. Jobs inherit the number of this process, their scheduler;
+    once it has ended they end, too.
     """
+    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
     if not _is_first(workflow):
         return frozenset()
     if stale := stale_jobs(grid, _RESULTS):

@@ -43,7 +43,7 @@ from kdrbench.suite.engine.recomputed import Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
 from kdrbench.suite.engine.rows import now
-from kdrbench.suite.experiments.merged_tables import record_in
+from kdrbench.suite.experiments.results import record_in
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification.record import Finding, Record
 from kdrbench.suite.verification.verify import place_of

@@ -19,7 +19,7 @@ from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.merged_tables import read_words
+from kdrbench.suite.experiments.results import read_words
 from kdrbench.suite.systems import build_system, table_of
 
 # Kinds of arrays that runs leave and numbers are computed from.

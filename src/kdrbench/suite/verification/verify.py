@@ -20,7 +20,7 @@ from kdrbench.suite.engine.identity import of_revisions
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.engine.system import System
-from kdrbench.suite.experiments.merged_tables import record_in
+from kdrbench.suite.experiments.results import record_in
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification.record import ARRAYS, Finding, Record
 

@@ -53,7 +53,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, ...]]:
     """Wait for ``count`` free cores of this process's affinity mask, run on them alone, and yield their numbers.
 
-    Raises ``InputError`` when the mask holds fewer cores than asked for, or no folder of locks can be had.
+    Raises ``InputError`` when the mask holds fewer cores than asked for.
     """
     allowed = sorted(os.sched_getaffinity(0))
     if count > len(allowed):
@@ -61,7 +61,8 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
             f"a run asks for {counted(count, 'thread')}, this machine lends {counted(len(allowed), 'core')}; "
             "lower timing.threads"
         )
-    folder = folder or _own_folder()
+    folder = folder or Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     tries = 0
     while len(held := _try_lock(allowed, count, folder)) < count:
         tries += 1
@@ -79,18 +80,6 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
     finally:
         os.sched_setaffinity(0, allowed)
         _release(held)
-
-
-def _own_folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        usable = folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
-    except OSError:
-        usable = False
-    if not usable:
-        raise InputError(f"no locks of cores can be made in {folder}; set TMPDIR to a folder of your own")
-    return folder
 
 
 def _try_lock(cores: list[int], count: int, folder: Path) -> dict[int, int]:

@@ -6,7 +6,6 @@ guardian dies, the run dies with it and the batch clears the rest. Linux only.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import resource
@@ -38,13 +37,12 @@ _LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
-# The one by which it says that its limits could not be set (EX_OSERR).
+# The one by which it says that its limits could not be set, or that a package is missing (EX_OSERR).
 SETUP_FAULT = 71
 # Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
 # Of what a run prints, kept for the log of its batch: a run that prints without end fills no disk.
 MOST_BYTES = 2**20
-_PIPE_BYTES, _SET_PIPE_SIZE = 2**20, 1031
 _PREFIX = "  | "
 
 
@@ -78,11 +76,8 @@ class Output:
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe()
-        # A large pipe is read at leisure while the run goes on; a user may have used up what is lent.
-        with suppress(OSError):
-            fcntl.fcntl(self._writing, _SET_PIPE_SIZE, _PIPE_BYTES)
         os.set_blocking(self._reading, False)
-        self._tail, self._total = bytearray(), 0
+        self._tail, self._total = b"", 0
 
     def become(self) -> None:
         """Make the calling process, which is the run, write here."""
@@ -100,14 +95,11 @@ class Output:
     def read(self) -> bool:
         """Take what is there; return whether more may come."""
         try:
-            chunk = os.read(self._reading, _PIPE_BYTES)
+            chunk = os.read(self._reading, MOST_BYTES)
         except BlockingIOError:
             return True
         self._total += len(chunk)
-        self._tail += chunk
-        # Twice the size lets most chunks be added without moving the others.
-        if len(self._tail) > 2 * MOST_BYTES:
-            del self._tail[:-MOST_BYTES]
+        self._tail = (self._tail + chunk)[-MOST_BYTES:]
         return bool(chunk)
 
     def write_to(self, descriptor: int) -> None:
@@ -125,11 +117,10 @@ class Output:
         """Return the tail as lines that are marked as a run's, without control characters."""
         if not self._tail:
             return b""
-        tail = bytes(self._tail[-MOST_BYTES:])
-        lines = tail.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")
-        if self._total > len(tail):
+        lines = self._tail.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")
+        if self._total > len(self._tail):
             # The first line may be the end of one.
-            lines[0] = f"({self._total - len(tail)} bytes of output left out) {lines[0]}"
+            lines[0] = f"({self._total - len(self._tail)} bytes of output left out) {lines[0]}"
         shown = (visible(line, also="\t") for line in lines)
         return "".join(f"{_PREFIX}{line}\n" for line in shown).encode()
 

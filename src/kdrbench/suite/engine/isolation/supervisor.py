@@ -159,16 +159,15 @@ class NoReportError(KdrbenchError):
         self.end = end
 
 
-def report_of(work: Callable[[], Any], limits: Limits, *, quiet: bool = False) -> Any:
+def report_of(work: Callable[[], Any], limits: Limits) -> Any:
     """Return what the work returns, as JSON holds it, from a process of its own within ``limits``.
 
-    ``quiet`` throws away what it prints. Raises ``NoReportError`` when the process ends before the work does, whatever
-    its exit code.
+    Raises ``NoReportError`` when the process ends before the work does, whatever its exit code.
     """
     with tempfile.TemporaryDirectory(prefix="kdrbench-apart-") as folder:
         answer = Path(folder) / "answer.json"
         try:
-            ending = supervise(lambda: _report(work, answer, quiet=quiet), limits)
+            ending = supervise(lambda: _report(work, answer), limits)
         finally:
             processes.adopt_orphans(wanted=False)
         if answer.exists():
@@ -184,16 +183,8 @@ def report_of(work: Callable[[], Any], limits: Limits, *, quiet: bool = False) -
     )
 
 
-def _report(work: Callable[[], Any], answer: Path, *, quiet: bool) -> None:
-    if quiet:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-    process = os.getpid()
+def _report(work: Callable[[], Any], answer: Path) -> None:
     text = json.dumps(work())
-    if os.getpid() != process:
-        # A fork that the work has left: the process that was asked has ended.
-        os._exit(1)
     # Under another name first: a process that is killed while it writes has not reported.
     draft = answer.with_suffix(".draft")
     draft.write_text(text, encoding="utf-8")
