@@ -1,7 +1,7 @@
 """What a setting of InterpretableKDR costs and brings: CPU seconds, objective and accuracy of fits in turn, one thread.
 
     KDRBENCH_MIRROR=... OMP_NUM_THREADS=1 python benchmarks/settings.py tolerance             a tolerance of 1e-3
-    KDRBENCH_MIRROR=... OMP_NUM_THREADS=1 python benchmarks/settings.py portfolio usps:gaussian:10
+    KDRBENCH_MIRROR=... OMP_NUM_THREADS=1 python benchmarks/settings.py portfolio usps@2000:gaussian:10
 
 ``tolerance`` compares it with an exact evaluation: it is never to make a fit slower, so each quotient is at most 1.1.
 ``portfolio`` compares 24 starts with one. A cell is SET[@ROWS][:KERNEL[ BANDWIDTH][:Q]]; ROWS are drawn at random. A
