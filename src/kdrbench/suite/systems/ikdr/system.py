@@ -347,14 +347,15 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
 
 def may_draw_starts(definition: Mapping[str, Any], n_features: int) -> bool:
     """Return whether the solver of a cell may draw further starts (:mod:`kdrbench.solvers.portfolio`)."""
-    method, q = definition["method"], definition["n_components"]
+    method = definition["method"]
     if method["method"] != "ism_safeguarded" or definition["paradigm"] != SUPERVISED or definition["starts"] > 1:
         return False
     if (asked := method.get("portfolio")) is not None:
         return bool(asked > 1)
-    families = set(_families(definition["kernel"]))
-    many = not isinstance(q, int) or (n_features - q) * q > QUASI_NEWTON_DIMENSION
-    return many and bool(families & {"polynomial"} or families - set(FAMILIES))
+    families, q = set(_families(definition["kernel"])), definition["n_components"]
+    # A number that each run finds may be the one with the largest tangent space.
+    q = q if isinstance(q, int) else n_features // 2
+    return (n_features - q) * q > QUASI_NEWTON_DIMENSION and bool(families & {"polynomial"} or families - set(FAMILIES))
 
 
 def plugins_of(definition: Mapping[str, Any]) -> dict[str, str]:
