@@ -4,11 +4,11 @@ Where K_ij is a power of x_i'WW'x_j a few samples of large norm outweigh all oth
 has a maximum of its own. So which maximum one start finds is a matter of luck. The samples of largest norm have nearly
 the maxima of all, and a start on them costs little. Of other kernels equal shares of all classes stand for all.
 
-1. On ``_FEW`` samples each random start takes ``_EXPLORING`` steps of plain ISM, and then steps of limited-memory BFGS.
-   If the first ``_ENOUGH`` agree no more are drawn: the expected number of maxima, given that k starts found the same
-   one, (k - 1) / (k - 3), is then below 1.5.
-2. The quarter with the highest F on ``_GROWTH`` times as many samples, at least ``_FINALISTS``, goes on there by a step
-   of ISM and further steps of BFGS. This is repeated while at least twice as many samples are left.
+1. On the fewest of ``_SAMPLES`` each random start takes ``_EXPLORING`` steps of plain ISM, and then steps of
+   limited-memory BFGS. If the first ``_ENOUGH`` agree no more are drawn: the expected number of maxima, given that k
+   starts found the same one, (k - 1) / (k - 3), is then below 1.5.
+2. The quarter with the highest F on the next number of samples, at least ``_FINALISTS``, goes on there by a step of
+   ISM and further steps of BFGS. Numbers of which there are not twice as many samples are left out.
 3. On all samples the finalists do the same beside the first candidate, and the highest F is chosen. F never falls along
    a candidate, so the choice is at least as good as the first.
 
@@ -31,7 +31,8 @@ from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
 
 # Measured on MNIST, cubic kernel, q = 10: with 250 or 400 samples the best maxima are mostly missed, with 500 found.
-_FEW, _GROWTH, _FINALISTS = 500, 4, 2
+# The last number bounds what is held of samples that are streamed.
+_SAMPLES, _SHARE, _FINALISTS = (500, 2000, 8000), 4, 2
 # Steps of ISM of a random start: with two instead of five, F ends 6 % lower there.
 _EXPLORING = 5
 # Steps of BFGS on few samples, on more, and on all.
@@ -53,8 +54,9 @@ def chosen_start(
 
     Raises ``PassStoppedError`` where the monitor ends the run.
     """
-    levels = _levels(problem)
-    points, agreed = _drawn((levels or [problem])[0], first, count - 1, rng, monitor)
+    smaller = [problem.leading(n_samples) for n_samples in _SAMPLES] if is_approximable(problem) else []
+    levels = [level for level in smaller if level] or [problem]
+    points, agreed = _drawn(levels[0], first, count - 1, rng, monitor)
     n_starts = len(points) + 1
     for level in levels[1:]:
         candidates = [_after_ism(level, point, 1) for point in _better(level, points)]
@@ -65,18 +67,9 @@ def chosen_start(
     finalists += [_after_ism(problem, point, 1) for point in _better(problem, points)]
     for finalist in finalists:
         _advance(finalist, _LAST_STEPS, _best(finalists).point, monitor)
-    words = (
-        f"{n_starts} starts lead to one optimum" if agreed and _agree(finalists) else f"the best of {n_starts} starts"
-    )
-    return _best(finalists).point, _best(finalists).value, words
-
-
-def _levels(problem: Problem) -> list[Problem]:
-    """Return the problem of few of the samples, of more, and so on; none where there are few anyway."""
-    levels: list[Problem] = []
-    while is_approximable(problem) and (level := problem.leading(_FEW * _GROWTH ** len(levels))):
-        levels.append(level)
-    return levels
+    one_optimum = agreed and _agree(finalists)
+    message = f"{n_starts} starts lead to one optimum" if one_optimum else f"the best of {n_starts} starts"
+    return _best(finalists).point, _best(finalists).value, message
 
 
 def _drawn(
@@ -103,7 +96,7 @@ def _better(problem: Problem, points: Sequence[FloatArray]) -> list[FloatArray]:
     for place in np.argsort(values)[::-1]:
         if not kept or values[kept[-1]] - values[place] > _SAME * abs(values[kept[0]]):
             kept.append(int(place))
-    return [points[place] for place in kept[: max(_FINALISTS, len(points) // _GROWTH)]]
+    return [points[place] for place in kept[: max(_FINALISTS, len(points) // _SHARE)]]
 
 
 def _after_ism(problem: Problem, point: FloatArray, n_steps: int) -> QuasiNewtonSearch:
