@@ -56,6 +56,7 @@ def modules() -> dict[str, str]:
 _SELECTION = "kdrbench.metric_learning.selection"
 _SINGLE = {
     "evaluation/dask": "kdrbench.samples.dask_engine",
+    "start/portfolio": "kdrbench.solvers.portfolio",
     "boosting/definite_boost": "kdrbench.lowrank.definite_boost",
     "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.run",
     "splits/league": f"{_SYSTEMS}.league.fold_run",

@@ -147,6 +147,12 @@ def _projected(name: str) -> dict[str, Any]:
     return {"distances": np.linalg.norm(shown[:, None] - shown, axis=2), "components": shown.shape[1]}
 
 
+def _many_starts(name: str) -> dict[str, Any]:
+    """Return what a reducer finds in many features, where it draws further starts."""
+    model = build_reducer(name, 3, 1).fit(*samples(200, 45))
+    return {"objective": model.objective_, "iterations": model.n_iter_}
+
+
 class _Layout:
     """What UMAP is asked for: its descent is chaotic, and another package's."""
 
@@ -228,6 +234,7 @@ CANARIES = [
     canary("learner kernel tricks", "learner/dne learner/nca learner/lmnn selection/plain", _by_kernel_tricks),
     canary("selection kernels", "selection/cross_validated selection/aligned learner/dne", _chosen_kernels),
     *(canary(f"reducer {name}", f"reducer/{name}", _projected, name) for name in METHODS),
+    canary("reducer kdr_polynomial in many features", "reducer/kdr_polynomial", _many_starts, "kdr_polynomial"),
     *(canary(f"baseline {name}", f"baseline/{name}", _of_baseline, name) for name in BASELINES),
     canary("judge league", "judge/league", _judged),
 ]

@@ -72,6 +72,14 @@ def _many_samples() -> dict[str, Any]:
     return {"cost": -problem.value(end)}
 
 
+def _portfolio(family: str, **options: Any) -> dict[str, Any]:
+    """Return the best of random starts on few of the samples, then on all."""
+    features, codes = samples(1000, 40)
+    problem = _built(features * np.linspace(0.5, 3.0, 7)[np.arange(1000) % 7, None], codes, family=family)
+    result = _solved({"method": "ism_safeguarded", **options}, problem, 1000, 3)
+    return {"cost": -problem.value(result.projection), "message": result.message.partition("; ")[2]}
+
+
 def _escaped(name: str) -> dict[str, Any]:
     """Return where a search ends that leaves saddles: a constant feature beside the best component."""
     features, codes = samples()
@@ -85,6 +93,7 @@ def _steps_canary(name: str, family: str, **options: Any) -> Canary:
     kernel, steps = ("gaussian", MORE_STEPS) if family == NARROW else (family, STEPS)
     words = " ".join(("steps", name, family, *map(str, options.values())))
     components = f"solver/{name} kernel/{kernel} evaluation/dense paradigm/supervised"
+    components += " start/portfolio" if "portfolio" in options else ""
     return canary(words, components, _some_steps, family, {"method": name, **options}, steps)
 
 
@@ -105,5 +114,7 @@ CANARIES = [
     ),
     *(canary(f"escape {name}", f"solver/{name} kernel/gaussian", _escaped, name) for name in VARIED),
     canary("optimum of many samples", "solver/ism_safeguarded kernel/gaussian", _many_samples),
+    canary("portfolio", "start/portfolio solver/ism_safeguarded kernel/polynomial", _portfolio, "polynomial"),
+    canary("portfolio asked for", "start/portfolio solver/ism_safeguarded", _portfolio, "gaussian", portfolio=4),
     canary("optimum in the row space", "solver/ism_safeguarded kernel/gaussian", _wide),
 ]

@@ -112,9 +112,10 @@ def test_the_array_chooses_the_device(up, kernel, evaluator):
     np.testing.assert_allclose(
         problem.gradient(random_projection()), reference.gradient(random_projection()), rtol=1e-9
     )
-    smaller, expected = problem.subsampled(600), reference.subsampled(600)
-    assert is_device_array(smaller.objective.features)
-    assert smaller.value(random_projection()) == pytest.approx(expected.value(random_projection()), rel=1e-10)
+    for few in (type(problem).subsampled, type(problem).leading):
+        smaller, expected = few(problem, 600), few(reference, 600)
+        assert is_device_array(smaller.objective.features)
+        assert smaller.value(random_projection()) == pytest.approx(expected.value(random_projection()), rel=1e-10)
     for name in ("dense", "low_rank", "autograd", "pairwise_sum", "class_sums"):
         with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* factored and panels"):
             build_problem(on_device(up, objective), Evaluation(evaluator=name))

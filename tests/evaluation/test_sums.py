@@ -15,7 +15,16 @@ from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import weighted_gram
-from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix
+from kdrbench.kernels import (
+    Combination,
+    Gaussian,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Term,
+    build_kernel,
+    gram_matrix,
+)
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
@@ -119,23 +128,15 @@ def test_some_of_the_samples_have_all_classes_in_their_shares():
     labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
     features = np.random.default_rng(0).standard_normal((200, 4)) + 2.0 * labels[:, None]
     whole = build_problem(supervised_problem(features, labels, KERNELS["gaussian"]).objective)
-    some = [
-        whole.subsampled(50, seed if seed is None else np.random.default_rng(seed)) for seed in (None, 0, 0, *range(40))
-    ]
-    drawn = []
-    for problem in some:
-        objective = problem.objective
-        drawn.append([int(np.flatnonzero((features == row).all(axis=1))[0]) for row in objective.features])
-        assert len(set(drawn[-1])) == 50
-        assert sorted(np.bincount(labels[drawn[-1]])) == pytest.approx([10, 15, 25], abs=1)
-        np.testing.assert_array_equal(objective.gamma.codes, labels[drawn[-1]])
-    assert drawn[1] == drawn[2] != drawn[4]
-    # Every sample has its chance.
-    assert len(set().union(*drawn)) == 200
+    some = whole.subsampled(50)
+    places = places_of(some, features)
+    assert len(set(places)) == 50
+    assert sorted(np.bincount(labels[places])) == pytest.approx([10, 15, 25], abs=1)
+    np.testing.assert_array_equal(some.objective.gamma.codes, labels[places])
     projection = random_projection(n_features=4)
-    assert some[0].value(projection) / whole.value(projection) == pytest.approx(1 / 16, rel=0.5)
-    some[0].value(projection)
-    assert (some[0].counters.value, whole.counters.value) == (2, 1)
+    assert some.value(projection) / whole.value(projection) == pytest.approx(1 / 16, rel=0.5)
+    some.value(projection)
+    assert (some.counters.value, whole.counters.value) == (2, 1)
     assert whole.subsampled(200) is None
     assert len(whole.subsampled(199).objective.features) == 199
     # Codes are numbered without a gap where a class is left out.
@@ -143,6 +144,24 @@ def test_some_of_the_samples_have_all_classes_in_their_shares():
     left_out = build_problem(supervised_problem(features, rare, KERNELS["gaussian"]).objective).subsampled(3)
     codes = left_out.objective.gamma.codes
     assert set(codes) == set(range(codes.max() + 1))
+
+
+def places_of(problem, features):
+    """Where the samples of a smaller problem are among all features."""
+    return [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in problem.objective.features]
+
+
+@pytest.mark.parametrize("family", ["polynomial", "linear", "gaussian", "combination"])
+def test_the_longest_samples_lead_where_products_are_raised(family):
+    members = {"combination": {"members": [{"family": "gaussian"}, {"family": "polynomial"}]}}
+    features = np.random.default_rng(0).standard_normal((200, 4)) * np.linspace(1.0, 3.0, 200)[:, None]
+    kernel = build_kernel({"family": family, **members.get(family, {})}, features, 2)
+    problem = build_problem(supervised_problem(features, np.arange(200) % 3, kernel).objective)
+    assert problem.few_outweigh == (family in ("polynomial", "combination"))
+    leading = sorted(places_of(problem.leading(100), features))
+    expected = sorted(np.argsort(-np.linalg.norm(features, axis=1))[:100]) if problem.few_outweigh else None
+    assert leading == (expected or sorted(places_of(problem.subsampled(100), features)))
+    assert problem.leading(101) is None
 
 
 def test_a_pass_reports_its_share_and_holds_blas_to_one_thread():

@@ -8,14 +8,16 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.safeguarded import explore
 from support.helpers import Watcher, problem_on
 
 
-def many_optima(family="polynomial", n_features=30):
+def many_optima(n_features=30, n_samples=120, **kernel):
     """Random labels and a cubic kernel on thirty features: each start finds another optimum."""
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((120, n_features))
-    return supervised_problem(features, rng.integers(0, 3, 120), build_kernel({"family": family}, features, 3))
+    features = rng.standard_normal((n_samples, n_features))
+    built = build_kernel(kernel or {"family": "polynomial"}, features, 3)
+    return supervised_problem(features, rng.integers(0, 3, n_samples), built)
 
 
 def solved(problem, q=3, monitor=None, **options):
@@ -52,18 +54,35 @@ def test_where_eight_starts_agree_no_more_are_drawn(dataset, q):
 
 
 @pytest.mark.parametrize(
-    ("family", "n_features", "tried"), [("polynomial", 60, True), ("polynomial", 30, False), ("gaussian", 60, False)]
+    ("kernel", "n_features", "tried"),
+    [
+        ({"family": "polynomial"}, 60, True),
+        ({"family": "polynomial"}, 30, False),
+        ({"family": "gaussian", "sigma": "0.3 median"}, 60, False),
+        ({"family": "multiquadric", "offset": 0.1}, 60, False),
+    ],
 )
-def test_there_are_many_starts_where_phi_drifts_in_many_features(family, n_features, tried):
-    problem = many_optima(family, n_features)
-    result = solved(problem)
+def test_there_are_many_starts_for_powers_in_many_features(kernel, n_features, tried):
+    problem = many_optima(n_features, **kernel)
+    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
+    assert explore(problem.fresh(), start, IterationMonitor(), tolerance=0.01, max_steps=200).drift > 5e-3
+    result = solved(problem.fresh())
     assert result.message.endswith("; the best of 24 starts") == tried
     assert ("starts" in result.message) == tried
     # Where others make the starts there is one.
     solver = build_solver({"method": "ism_safeguarded"}).alone
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    assert "starts" not in solve(solver, problem.fresh(), start, IterationMonitor()).message
+    assert "starts" not in solve(solver, problem, start, IterationMonitor()).message
     assert build_solver({"method": "ism_safeguarded", "portfolio": 5}).alone.portfolio == 5
+
+
+@pytest.mark.parametrize("family", ["polynomial", "gaussian"])
+def test_random_starts_begin_on_few_of_the_samples(family):
+    problem = many_optima(40, 4000, family=family, **({"sigma": 5.0} if family == "gaussian" else {}))
+    alone, result = (solved(problem.fresh(), portfolio=count) for count in (1, 20))
+    # Of the finalists there are two.
+    assert result.counters["surrogate"] <= alone.counters["surrogate"] + 3
+    assert problem.value(result.projection) >= problem.value(alone.projection) * (1 - 1e-9)
+    assert result.status is Status.CONVERGED
 
 
 def test_equal_seeds_draw_equal_starts_and_one_start_none():

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import has_constant_slope
+from kdrbench.kernels import has_constant_slope, has_powers_of_products
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 from kdrbench.samples import Report
@@ -78,6 +79,11 @@ class DispatchedProblem:
         """Whether Phi is the same at every W."""
         return has_constant_slope(self.objective.kernel)
 
+    @property
+    def few_outweigh(self) -> bool:
+        """Whether samples of large norm outweigh the others."""
+        return has_powers_of_products(self.objective.kernel)
+
     def plan(self, n_components: int) -> Plan:
         """Return how projections to ``n_components`` are evaluated."""
         return plan(self.objective, n_components, self.evaluation)
@@ -122,16 +128,26 @@ class DispatchedProblem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
         return self.evaluator(projection).linearised_at(projection)
 
-    def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> DispatchedProblem | None:
+    def subsampled(self, n_samples: int) -> DispatchedProblem | None:
         """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
 
-        They are drawn from ``rng`` if it is given. F is about (n_samples / n)^2 of this one's, calls are counted apart.
+        F is about (n_samples / n)^2 of this one's, calls are counted apart.
         """
-        objective = self.objective
-        if objective.gamma.n_samples <= n_samples:
+        gamma = self.objective.gamma
+        return None if gamma.n_samples <= n_samples else self._of(gamma.spread_out(n_samples))
+
+    def leading(self, n_samples: int) -> DispatchedProblem | None:
+        """Return the problem of the samples of largest norm, where few outweigh the others; else equal shares.
+
+        ``None`` if there are not twice as many samples.
+        """
+        if self.objective.gamma.n_samples < 2 * n_samples:
             return None
-        chosen = np.sort(objective.gamma.spread_out(n_samples, rng))
-        smaller = DispatchedProblem(objective.of(chosen), replace(self.evaluation, engine=None, scheduler=None))
+        return self._of(self.objective.longest(n_samples)) if self.few_outweigh else self.subsampled(n_samples)
+
+    def _of(self, places: NDArray[np.intp]) -> DispatchedProblem:
+        evaluation = replace(self.evaluation, engine=None, scheduler=None)
+        smaller = DispatchedProblem(self.objective.of(np.sort(places)), evaluation)
         smaller.report = self.report
         return smaller
 

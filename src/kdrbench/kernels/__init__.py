@@ -6,6 +6,7 @@ from kdrbench.kernels.combination import (
     aligned_weights,
     gram_matrix,
     has_constant_slope,
+    has_powers_of_products,
     restricted_to,
     terms_of,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "estimated_median_distance",
     "gram_matrix",
     "has_constant_slope",
+    "has_powers_of_products",
     "median_distance",
     "neighbour_distances",
     "restricted",

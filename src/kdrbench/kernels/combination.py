@@ -76,6 +76,11 @@ def has_constant_slope(kernel: Kernel | Combination) -> bool:
     )
 
 
+def has_powers_of_products(kernel: Kernel | Combination) -> bool:
+    """Return whether a member is a function of x_i'WW'x_j that is not linear: long samples then weigh most."""
+    return any(term.kernel.pairing is Pairing.DOT and not has_constant_slope(term.kernel) for term in terms_of(kernel))
+
+
 def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:
     """Return K_ij = f(beta_ij) for all pairs of rows of ``samples`` (n x q), n x n and symmetric."""
     total: FloatArray = np.zeros((samples.shape[0],) * 2)

@@ -112,11 +112,15 @@ class ApproximableProblem(Problem, Protocol):
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices of its approximations made as at W; counters are shared."""
 
-    def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> Problem | None:
-        """Return the problem of ``n_samples`` of the samples, drawn from ``rng``; ``None`` if there are no more.
+    def subsampled(self, n_samples: int) -> Problem | None:
+        """Return the problem of ``n_samples`` of the samples, always the same; ``None`` if there are no more."""
 
-        Without ``rng`` they are always the same.
-        """
+    def leading(self, n_samples: int) -> Problem | None:
+        """Return the problem of the ``n_samples`` that decide most; ``None`` if there are not twice as many."""
+
+    @property
+    def few_outweigh(self) -> bool:
+        """Whether samples of large norm outweigh the others: F has powers of inner products."""
 
     def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
         """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
@@ -140,7 +144,7 @@ class ApproximableProblem(Problem, Protocol):
 
 _OFFERS = frozenset(
     {"report", "explain", "evaluated", "accuracy", "approximation", "linearised_at", "subsampled", "in_row_space"}
-    | {"refined_at", "surrogate_is_constant"}
+    | {"refined_at", "surrogate_is_constant", "leading", "few_outweigh"}
 )
 
 
@@ -182,6 +186,11 @@ def value_and_gradient_of(problem: Any, projection: FloatArray) -> tuple[float, 
 def surrogate_is_constant(problem: Problem) -> bool:
     """Return whether Phi is known to be the same at every W."""
     return is_approximable(problem) and problem.surrogate_is_constant
+
+
+def few_outweigh(problem: Problem) -> bool:
+    """Return whether samples of large norm are known to outweigh the others."""
+    return is_approximable(problem) and problem.few_outweigh
 
 
 def surrogate_products_of(problem: Problem, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kdrbench.arrays import checked_features, is_device_array, rows_at
+from kdrbench.arrays import HostRows, checked_features, is_device_array, row_chunks, rows_at
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, restricted_to
 from kdrbench.kernels.combination import doubly_centred
@@ -78,15 +78,10 @@ class FactoredGamma:
         places = places[self.codes]
         return None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
 
-    def spread_out(self, count: int, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
-        """Return ``count`` samples, or all if they are fewer, at equal steps in the order of their classes.
-
-        With ``rng`` each is drawn at random from its step.
-        """
+    def spread_out(self, count: int) -> NDArray[np.intp]:
+        """Return ``count`` samples, or all if they are fewer, at equal steps in the order of their classes."""
         count = min(count, self.n_samples)
         places = np.linspace(0, self.n_samples - 1, count).round().astype(np.intp)
-        if rng is not None:
-            places = ((np.arange(count) + rng.random(count)) * (self.n_samples / count)).astype(np.intp)
         if self.codes is None:
             return places
         # Where each sample would be in the order of classes, for a few samples at a time.
@@ -275,6 +270,13 @@ class TraceObjective:
                 "kernel with evaluator 'auto', or give the samples as an array: np.asarray(X, dtype=float)"
             )
         return self.features
+
+    def longest(self, count: int) -> NDArray[np.intp]:
+        """Return the places of the ``count`` samples of largest norm, from one pass over the features."""
+        features = HostRows(self.features) if is_device_array(self.features) else self.features
+        read = features.rows if isinstance(features, Samples) else features.__getitem__
+        norms = [np.linalg.norm(read(rows), axis=1) for rows in row_chunks(*self.features.shape)]
+        return np.argsort(-np.concatenate(norms), kind="stable")[:count]
 
     def of(self, places: NDArray[np.intp]) -> TraceObjective:
         """Return the objective of the samples at ``places``, held in memory."""

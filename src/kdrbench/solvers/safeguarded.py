@@ -13,24 +13,16 @@ The best iterate's F never decreases beyond rounding, is never below the start's
 the same start with the same exploration. The fixed points are ISM's. Where the problem offers an approximation, these
 comparisons with plain ISM hold to its accuracy.
 
-The portfolio: several starts, cheap first. Which maximum one start finds is a matter of luck for polynomial kernels on
-many features, so further starts are drawn at random. Each takes three steps of plain ISM, and then ``_RUNGS[0]``
-limited-memory steps. The half with the lower F is dropped, the other half steps on to the next rung, until one is left
-(successive halving). F never falls along one candidate, and the highest is never dropped: the choice is at least as
-good as the first candidate. The first two steps of plain ISM are those of the problem of a few samples, drawn for each
-start, where the problem offers that. They cost little, and lead to other maxima, often higher ones: a power of the
-products lets a few samples outweigh all others, which of the few lead depends on who is drawn. Where one maximum is all
-there is, further starts are wasted. So at first only ``_ENOUGH`` candidates are made, and if these agree, no more:
-there the expected number of maxima, given that k starts found the same one, (k - 1) / (k - 3), is below 1.5.
+The portfolio: where F is a power of inner products and Phi drifts while the exploration goes on, in a large tangent
+space, one start is a matter of luck, and what the exploration has found competes with random starts
+(:mod:`kdrbench.solvers.portfolio`). Elsewhere there is one start: with kernels of distances 24 starts take 1.3 to 3.4
+times as long, and F is mostly the same to rounding.
 
-Sources: exploration is Algorithm 1 of NeurIPS 2019; Boender, Rinnooy Kan, "Bayesian stopping rules for multistart
-global optimization methods", Mathematical Programming 37, 1987; Jamieson, Talwalkar, "Non-stochastic best arm
-identification and hyperparameter optimization", AISTATS 2016; the rest is ours.
+Sources: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
 
@@ -41,31 +33,27 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters, optional, whole
 from kdrbench.problems import (
     ApproximableProblem,
-    PassStoppedError,
     Problem,
     accuracy_of,
     approximation_of,
+    few_outweigh,
     is_approximable,
     surrogate_is_constant,
-    value_and_gradient_of,
 )
 from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_row_space
-from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, IsmPreconditioner, Tangents, smallest_curvature
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import (
     eigenvalues_settled,
     leading_eigenvectors,
-    orthonormalised,
     relative_stationarity,
     subspace_turn,
 )
-from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import CURVATURE_TOLERANCE, QUASI_NEWTON_DIMENSION, NewtonSearch
 from kdrbench.solvers.registry import build_solver
 
 # Where Phi drifts by more than this, which maximum a start finds is a matter of luck. Measured: at most 9e-4 where one
-# start is enough (Wine, WDBC, Cancer, Car, Face; Gaussian kernels on MNIST), 3e-3 for the multiquadric kernel on MNIST,
-# where 24 starts end within 1e-12 of one, and 8e-3 to .13 for polynomials on MNIST.
+# start is enough (Wine, WDBC, Cancer, Car, Face), 8e-3 to .2 for polynomials on MNIST.
 _DRIFT = 5e-3
 # The papers' delta, by which plain ISM stops.
 _DELTA = 0.01
@@ -81,16 +69,6 @@ _NEARBY_STEPS = 2
 _ROUGH = 1e-2
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
-# Steps on the way to each rung: ten, and then as many as were taken before.
-_RUNGS = (10, 10, 20, 40, 80)
-_ENOUGH = 8
-# Samples of which the first two steps of a random start are made.
-_FEW_SAMPLES = 100
-# Candidates agree where F differs by this share of it at most, and each is settled: F may yet rise by about the square
-# of the stationarity, times |W'G| over the smallest curvature.
-_SAME, _SETTLED = 1e-4, 1e-2
-# Candidates that are this stationary wait: the finish is for the best alone.
-_STATIONARY = 1e-5
 # Iterates cycle where the subspace is back at an earlier one, of this many, to within this share of its last turn. No
 # such iterate is stationary, so the finish brings more than the rest of the way into the cycle would.
 _CYCLE, _LONGEST = 1e-2, 40
@@ -102,9 +80,9 @@ class SafeguardedISM:
 
     ``tolerance`` bounds the relative stationarity, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
     With a ``portfolio`` of more than one start, what the exploration finds competes with random starts drawn from
-    ``seed``, and the best is finished. The message says how many starts
-    were tried, and whether these led to one optimum. By default there are ``_PORTFOLIO`` starts where optima are a
-    matter of luck: where Phi drifted while the exploration went on, in a large tangent space. Elsewhere there is one.
+    ``seed``, and the best is finished. The message says how many starts were tried, and whether these led to one
+    optimum. By default there are ``_PORTFOLIO`` starts for kernels with powers of inner products where Phi drifted, in
+    a large tangent space, and elsewhere one.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
@@ -115,7 +93,7 @@ class SafeguardedISM:
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
-    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach")
+    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach", "kdrbench.solvers.portfolio")
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
@@ -199,10 +177,12 @@ class SafeguardedISM:
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate, drift = explored
         dimension = (n_features - n_components) * n_components
-        luck = drift > _DRIFT and dimension > QUASI_NEWTON_DIMENSION
+        luck = drift > _DRIFT and dimension > QUASI_NEWTON_DIMENSION and few_outweigh(problem)
         count = self.portfolio or (_PORTFOLIO if luck else 1)
         found = ""
         if count > 1:
+            from kdrbench.solvers.portfolio import chosen_start
+
             cheap, rng = approximation or problem, np.random.default_rng(self.seed)
             point, value, message = chosen_start(cheap, point, surrogate, count, rng, monitor)
             found = f"; {message}"
@@ -293,66 +273,3 @@ def explore(
 def _drift(first: FloatArray, other: FloatArray) -> float:
     sizes = float(np.linalg.norm(first)) * float(np.linalg.norm(other))
     return 1.0 - float(np.vdot(first, other)) / sizes if sizes else 0.0
-
-
-def chosen_start(
-    problem: Problem, first: FloatArray, surrogate: FloatArray, count: int, rng: np.random.Generator, monitor: Monitor
-) -> tuple[FloatArray, float, str]:
-    """Return the best of ``first``, near which Phi is ``surrogate``, and ``count`` - 1 random starts, F, and how found.
-
-    F is not below that of ``first``. The monitor sees the best candidate so far whenever one begins or steps on.
-
-    Raises ``PassStoppedError`` where the monitor ends the run.
-    """
-    candidates = [_candidate(problem, first, surrogate)]
-    for number in range(1, count + 1):
-        _advance(candidates[-1], _RUNGS[0], _best(candidates), monitor)
-        if number in (_ENOUGH, count) and _agree(candidates):
-            best = _best(candidates)
-            return best.point, best.value, f"{number} starts lead to one optimum"
-        if number < count:
-            candidates.append(_random_candidate(problem, first.shape, rng))
-    for n_steps in _RUNGS[1:]:
-        candidates = sorted(candidates, key=lambda one: -one.value)[: (len(candidates) + 1) // 2]
-        if len(candidates) == 1 or _agree(candidates):
-            break
-        for one in candidates:
-            _advance(one, n_steps, _best(candidates), monitor)
-    best = _best(candidates)
-    return best.point, best.value, f"the best of {count} starts"
-
-
-def _candidate(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
-    inverse = IsmPreconditioner(surrogate, point).solve_at
-    return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
-
-
-def _random_candidate(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> QuasiNewtonSearch:
-    """Return a random start after two steps of plain ISM on some of the samples, and one on all."""
-    point = orthonormalised(rng.standard_normal(shape))
-    smaller = problem.subsampled(_FEW_SAMPLES, rng) if is_approximable(problem) else None
-    for _ in range(2):
-        point = leading_eigenvectors((smaller or problem).surrogate(point), shape[1])[1]
-    surrogate = problem.surrogate(point)
-    return _candidate(problem, leading_eigenvectors(surrogate, shape[1])[1], surrogate)
-
-
-def _advance(candidate: QuasiNewtonSearch, n_steps: int, best: QuasiNewtonSearch, monitor: Monitor) -> None:
-    """Take at most ``n_steps`` steps, unless the candidate waits for the finish or has none left; ``best`` is shown."""
-    if not monitor.keep_going(best.point):
-        raise PassStoppedError
-    for _ in range(n_steps):
-        if not monitor.progress(0.0):
-            raise PassStoppedError
-        if candidate.stationarity <= _STATIONARY or not candidate.step():
-            break
-
-
-def _best(candidates: Sequence[QuasiNewtonSearch]) -> QuasiNewtonSearch:
-    return max(candidates, key=lambda one: one.value)
-
-
-def _agree(candidates: Sequence[QuasiNewtonSearch]) -> bool:
-    values = [one.value for one in candidates]
-    settled = all(one.stationarity <= _SETTLED for one in candidates)
-    return settled and max(values) - min(values) <= _SAME * abs(max(values))

@@ -10,9 +10,12 @@ from kdrbench.solvers import IterationMonitor, Status, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
+from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
+from kdrbench.suite.systems.ikdr.system import may_draw_starts
+from support.configs import ikdr_config
 from support.helpers import random_projection, small_problem
 from support.one_batch import (
     IKDR,
@@ -33,6 +36,31 @@ def record_of(method, files, limits=LIMITS, repeat_for_s=0.0, **options):
     batch = batch_of(method, options=options)
     (record,) = run_batch(batch, load_dataset("wine"), context_of(limits, repeat_for_s), files)
     return record, read_points(files.traces).get(("wine/gaussian/it", 0), [])
+
+
+def test_cells_that_may_draw_further_starts_have_their_revision():
+    batches = load_grid(ikdr_config()).batches("scaling_d")
+    drawing = {(batch.dataset, *batch.cell) for batch in batches if "start/portfolio" in batch.revisions}
+    # Not with 10 or 20 features, where the tangent space is small.
+    names = [f"scaling-d{count}-1000" for count in (40, 80, 160, 320, 640)]
+    assert drawing == {(name, "polynomial", "ism_converged") for name in names}
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel", "may_draw"),
+    [
+        ({}, {"family": "gaussian"}, False),
+        ({}, {"family": "combination", "members": [{"family": "polynomial"}]}, True),
+        ({"portfolio": 5}, {"family": "gaussian"}, True),
+        ({"portfolio": 1}, {"family": "polynomial"}, False),
+    ],
+)
+def test_who_draws_further_starts(options, kernel, may_draw):
+    method = {"method": "ism_safeguarded", **options}
+    definition = {"method": method, "paradigm": "supervised", "starts": 1, "n_components": 4, "kernel": kernel}
+    assert may_draw_starts(definition, 100) == may_draw
+    for other in ({"starts": 4}, {"paradigm": "unsupervised"}, {"method": {"method": "ism"}}):
+        assert not may_draw_starts(definition | other, 100)
 
 
 def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):

@@ -15,6 +15,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
+from kdrbench.solvers.newton import QUASI_NEWTON_DIMENSION
 from kdrbench.solvers.registry import METHODS, build_solver, method_of
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Row
@@ -290,7 +291,10 @@ def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any
         definition,
         n_runs=definition["n_folds"] * definition["partitions"],
         run_s=estimated_seconds(definition, entry),
-        components=components_of(definition, definition["n_rows"] or entry.n_samples),
+        components=(
+            *components_of(definition, definition["n_rows"] or entry.n_samples),
+            *(["start/portfolio"] if may_draw_starts(definition, entry.n_features) else []),
+        ),
         plugins=plugins_of(definition),
     )
 
@@ -309,6 +313,19 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
     if definition["paradigm"] != Paradigm.SUPERVISED:
         paradigm.append(f"rounds/{definition['parameters'].get('rule', 'published')}")
     return *shared, *solver, *kernels, *evaluators, *paradigm
+
+
+def may_draw_starts(definition: Mapping[str, Any], n_features: int) -> bool:
+    """Return whether the solver of a cell may draw further starts (:mod:`kdrbench.solvers.portfolio`)."""
+    method = definition["method"]
+    if method["method"] != "ism_safeguarded" or definition["paradigm"] != SUPERVISED or definition["starts"] > 1:
+        return False
+    if (asked := method.get("portfolio")) is not None:
+        return bool(asked > 1)
+    families, q = set(_families(definition["kernel"])), definition["n_components"]
+    # A number that each run finds may be the one with the largest tangent space.
+    q = q if isinstance(q, int) else n_features // 2
+    return (n_features - q) * q > QUASI_NEWTON_DIMENSION and bool(families & {"polynomial"} or families - set(FAMILIES))
 
 
 def plugins_of(definition: Mapping[str, Any]) -> dict[str, str]:
