@@ -17,7 +17,7 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from kdrbench.kernels import Kernel, Pairing, RelativeGaussian, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
 from kdrbench.problems import TraceObjective
 
-_Parts = Callable[[Kernel, FloatArray], tuple[FloatArray, ...]]
+_Parts = Callable[[Kernel, FloatArray], Sequence[FloatArray]]
 
 
 class DenseProblem(PairSums):
@@ -104,9 +104,9 @@ class DenseProblem(PairSums):
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in pairings}
         self._point = projection.copy()
 
-    def _summed(self, function: _Parts) -> dict[Pairing, tuple[FloatArray, ...]]:
+    def _summed(self, function: _Parts) -> dict[Pairing, Sequence[FloatArray]]:
         """Return sum_i mu_i g_i(beta) for each pairing, and each array g that ``function`` returns."""
-        totals: dict[Pairing, tuple[FloatArray, ...]] = {}
+        totals: dict[Pairing, Sequence[FloatArray]] = {}
         for term in self._terms:
             pairing = term.kernel.pairing
             parts = function(term.kernel, self._beta[pairing])
@@ -118,7 +118,7 @@ class DenseProblem(PairSums):
             totals.setdefault(pairing, parts)
         return totals
 
-    def _weighed(self, sums: dict[Pairing, tuple[FloatArray, ...]]) -> float:
+    def _weighed(self, sums: dict[Pairing, Sequence[FloatArray]]) -> float:
         """Return sum_ij Gamma_ij v_ij of the first array v of each pairing."""
         return sum(float(np.vdot(self._gamma, parts[0])) for parts in sums.values())
 
