@@ -158,6 +158,14 @@ def multiply(left: Any, right: Any, out: Any = None) -> Any:
     return left * right if out is None else np.multiply(left, right, out=out)
 
 
+def set_product(out: Any, left: Any, right: Any) -> None:
+    """Make ``out``, a part of an array, the elementwise product."""
+    if is_device_array(out):
+        out[...] = left * right
+    else:
+        np.multiply(left, right, out=out)
+
+
 def inner(left: Any, right: Any) -> float:
     """Return sum_ij left_ij right_ij, of a device's arrays in double precision."""
     if not is_device_array(left):

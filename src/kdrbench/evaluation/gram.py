@@ -19,8 +19,8 @@ from itertools import islice
 
 import numpy as np
 
+from kdrbench.evaluation.bases import powers
 from kdrbench.evaluation.cost_model import Evaluation, as_polynomial, n_monomials
-from kdrbench.evaluation.factored import monomial_features
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.combination import kernel_values
@@ -189,7 +189,7 @@ def _exact_factors(
             left.append(term.weight * np.hstack([centred, -squares, -ones]))
             right.append(np.hstack([2.0 * centred, ones, squares]))
         else:
-            right.append(monomial_features(samples, polynomial.degree, polynomial.offset, polynomial.scale))
+            right.append(powers(n_components, polynomial, polynomial.degree).factor(samples))
             left.append(right[-1] if term.weight == 1.0 else term.weight * right[-1])
     # One member's are not copied.
     return (left[0], right[0]) if len(left) == 1 else (np.hstack(left), np.hstack(right))
