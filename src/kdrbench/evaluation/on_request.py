@@ -177,7 +177,8 @@ class PairwiseSumProblem(Evaluator):
         """Return 1/2 sum_ij Gamma_ij s_ij A_ij."""
 
         def summand(weight: float, a: FloatArray, b: FloatArray) -> FloatArray:
-            return 0.5 * weight * (np.outer(a, b) + np.outer(b, a))
+            product = np.outer(a, b)
+            return 0.5 * weight * (product + product.T)
 
         return self._summed(np.zeros((self.n_features,) * 2), projection, slope, summand)
 

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from math import perm
 from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 
@@ -107,9 +107,10 @@ class Form(NamedTuple):
 class _OfForm(ABC):
     """A kernel with a :class:`Form`, from which all else follows."""
 
+    @cached_property
     @abstractmethod
     def form(self) -> Form:
-        """Return f and its derivatives as functions of their argument."""
+        """The function f and its derivatives."""
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return f(beta)."""
@@ -125,7 +126,7 @@ class _OfForm(ABC):
 
     def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
         """Return the derivatives of consecutive ``orders`` at beta, with what they share computed once."""
-        form, found = self.form(), list[FloatArray]()
+        form, found = self.form, list[FloatArray]()
         argument: FloatArray = form.scale * beta
         if form.offset:
             argument += form.offset
@@ -165,11 +166,11 @@ def _negative_root(argument: FloatArray, orders: tuple[int, ...], spare: FloatAr
 
 
 def _power(
-    degree: int, scale: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None
+    degree: int, factors: list[float], argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None
 ) -> Derivatives:
     powers = _powers(argument, spare, [max(degree - order, 0) for order in orders])
     for order, power in zip(orders, powers, strict=True):
-        yield perm(degree, order) * scale**order, power
+        yield factors[order], power
 
 
 def _powers(base: FloatArray, spare: FloatArray | None, exponents: list[int]) -> list[FloatArray]:
@@ -199,8 +200,9 @@ class _ConstantSlope(_OfForm):
 
     _sign: ClassVar[float]
 
+    @cached_property
     def form(self) -> Form:
-        """Return s beta."""
+        """The line s beta."""
         return Form(1.0, 0.0, (0.0, 1.0), partial(_line, self._sign))
 
     def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
@@ -245,8 +247,9 @@ class Multiquadric(_OfForm):
     def __post_init__(self) -> None:
         check_parameters(self, "multiquadric")
 
+    @cached_property
     def form(self) -> Form:
-        """Return -sqrt(beta + offset^2), which is 2 (beta + offset^2) times its derivative."""
+        """The root -sqrt(beta + offset^2), which is 2 (beta + offset^2) times its derivative."""
         square = float(self.offset) ** 2
         return Form(1.0, square, (2.0 * square, 2.0), _negative_root)
 
@@ -266,11 +269,13 @@ class Polynomial(_OfForm):
     def __post_init__(self) -> None:
         check_parameters(self, "polynomial")
 
+    @cached_property
     def form(self) -> Form:
-        """Return (scale beta + offset)^degree, which is (scale beta + offset) / (degree scale) times its derivative."""
+        """The power (scale beta + offset)^degree: (scale beta + offset) / (degree scale) times its derivative."""
         scale, offset = float(self.scale), float(self.offset)
         ratio = (offset / (self.degree * scale), 1.0 / self.degree)
-        return Form(scale, offset, ratio, partial(_power, self.degree, scale))
+        factors = [perm(self.degree, order) * scale**order for order in range(3)]
+        return Form(scale, offset, ratio, partial(_power, self.degree, factors))
 
 
 @dataclass(frozen=True)
@@ -287,8 +292,9 @@ class Gaussian(_OfForm):
         check_parameters(self, "Gaussian")
         check_value("Gaussian sigma, in the unit of the features,", self.sigma, Interval(1e-75, 1e75))
 
+    @cached_property
     def form(self) -> Form:
-        """Return exp(-beta / (2 sigma^2)), which is -2 sigma^2 times its derivative."""
+        """The function exp(-beta / (2 sigma^2)), which is -2 sigma^2 times its derivative."""
         rate = -0.5 / float(self.sigma) ** 2
         return Form(rate, 0.0, (1.0 / rate, 0.0), partial(_exponential, rate))
 
@@ -384,8 +390,9 @@ class RelativeGaussian(_OfForm):
         columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
         return 1.0 / self.sigmas[:, None], 1.0 / columns[None, :]
 
+    @cached_property
     def form(self) -> Form:
-        """Return exp(-beta / 2) for beta / (sigma_i sigma_j): k-th derivatives lack the k-th power of that factor."""
+        """The function exp(-b / 2) of b = beta / (sigma_i sigma_j); its derivatives are those by b."""
         return Form(-0.5, 0.0, None, partial(_exponential, -0.5))
 
     def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
@@ -404,7 +411,7 @@ class RelativeGaussian(_OfForm):
 
 def form_of(kernel: Kernel) -> Form | None:
     """Return the form of a kernel of this module; ``None`` for those of users, whose subclasses may have another f."""
-    return kernel.form() if _is_ours(kernel) else None
+    return kernel.form if _is_ours(kernel) else None
 
 
 def value_and_derivative(kernel: Kernel, beta: FloatArray) -> Sequence[FloatArray]:
