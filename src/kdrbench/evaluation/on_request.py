@@ -197,7 +197,7 @@ class PairwiseSumProblem(Evaluator):
                     a, b = self._features[i], self._features[j]
                     if term.kernel.pairing is Pairing.DIFFERENCE:
                         a = b = a - b
-                    beta = np.full((1, 1), float(a @ projection @ projection.T @ b))
+                    beta = np.array([[a @ projection @ projection.T @ b]])
                     kernel = restricted(term.kernel, slice(i, i + 1), slice(j, j + 1))
                     values = term.weight * float(function(kernel, beta)[0, 0])
                     total += summand(self._gamma[i, j] * values, a, b)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
+from itertools import islice
 from math import perm
 from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 
@@ -126,16 +127,16 @@ class _OfForm(ABC):
 
     def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
         """Return the derivatives of consecutive ``orders`` at beta, with what they share computed once."""
-        form, found = self.form, list[FloatArray]()
+        form = self.form
         argument: FloatArray = form.scale * beta
         if form.offset:
             argument += form.offset
-        for factor, array in form.derivatives(argument, orders, None):
-            # The last array may be changed.
-            found.append(factor * array if len(found) + 1 < len(orders) else array)
-        if factor != 1.0:
-            found[-1] *= factor
-        return found
+        derivatives = form.derivatives(argument, orders, None)
+        # The last array may be changed.
+        found = [factor * array for factor, array in islice(derivatives, len(orders) - 1)]
+        factor, last = next(derivatives)
+        last *= factor
+        return [*found, last]
 
 
 def _line(sign: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
@@ -168,26 +169,27 @@ def _negative_root(argument: FloatArray, orders: tuple[int, ...], spare: FloatAr
 def _power(
     degree: int, factors: list[float], argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None
 ) -> Derivatives:
-    powers = _powers(argument, spare, [max(degree - order, 0) for order in orders])
-    for order, power in zip(orders, powers, strict=True):
-        yield factors[order], power
+    last = orders[-1]
+    lower = _raised(argument, max(degree - last, 0), spare)
+    if len(orders) > 1:
+        yield factors[last - 1], _times(argument, lower, spare) if degree >= last else lower
+    yield factors[last], lower
 
 
-def _powers(base: FloatArray, spare: FloatArray | None, exponents: list[int]) -> list[FloatArray]:
-    """Return one power of ``base``, or two whose exponents differ by at most one, the higher one first."""
-    lowest = exponents[-1]
-    if lowest == 0:
-        ones = namespace_of(base).ones_like(base)
-        return [base if exponent else ones for exponent in exponents]
-    if lowest == 1:
-        return [multiply(base, base, spare), base][-len(exponents) :]
+def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatArray:
+    if exponent < 2:
+        first: FloatArray = base if exponent else namespace_of(base).ones_like(base)
+        return first
     # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
     power = multiply(base, base, spare)
-    for _ in range(lowest - 2):
+    for _ in range(exponent - 2):
         power *= base
-    if len(exponents) == 1:
-        return [power]
-    return [multiply(base, power, None if is_device_array(base) else base), power]
+    return power
+
+
+def _times(base: FloatArray, power: FloatArray, spare: FloatArray | None) -> FloatArray:
+    """Return base times its power, in the memory of the base where neither is needed again."""
+    return multiply(base, power, spare if power is base or is_device_array(base) else base)
 
 
 def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
