@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing, RelativeGaussian, restricted, terms_of
-from kdrbench.kernels.family import Derivatives, FloatArray, Kernel, form_of, value_and_derivative
+from kdrbench.kernels.family import Derivatives, FloatArray, Kernel, derivatives_at, form_of
 from kdrbench.problems import FactoredGamma, TraceObjective
 from kdrbench.samples.passes import chunks
 
@@ -75,15 +75,12 @@ def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatAr
 
 def _of_user(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Derivatives:
     """Yield 1 and a user's functions of beta; ``InputError`` where they are not written for arrays of the device."""
-    functions = (kernel.value, kernel.derivative, kernel.second_derivative)
     if not is_device_array(beta):
-        together = orders == (0, 1)
-        arrays = value_and_derivative(kernel, beta) if together else (functions[order](beta) for order in orders)
-        yield from ((1.0, array.astype(beta.dtype, copy=False)) for array in arrays)
+        yield from ((1.0, array.astype(beta.dtype, copy=False)) for array in derivatives_at(kernel, beta, orders))
         return
     for order in orders:
         try:
-            values = functions[order](beta)
+            (values,) = derivatives_at(kernel, beta, (order,))
             why: object = None if is_device_array(values) and values.shape == beta.shape else type(values).__name__
         except (TypeError, AttributeError, RuntimeError) as error:
             why = error

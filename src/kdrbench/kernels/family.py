@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.arrays import is_device_array, multiply, namespace_of
+from kdrbench.arrays import is_device_array, multiply, namespace_of, row_products
 from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
@@ -45,24 +45,21 @@ class Pairing(StrEnum):
 
 def pairing_values(pairing: Pairing, samples: FloatArray) -> FloatArray:
     """Return beta for all pairs of rows of ``samples`` (n x q): their dot products, or squared distances."""
-    beta: FloatArray = samples @ samples.T
-    if pairing is Pairing.DIFFERENCE:
-        squared = np.diagonal(beta).copy()
-        beta *= -2.0
-        beta += squared[:, None]
-        beta += squared
-        # Rounding may leave distances of coinciding samples a little below zero.
-        np.maximum(beta, 0.0, out=beta)
-    return beta
+    return pairing_block(pairing, samples, samples)
 
 
 def pairing_block(pairing: Pairing, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return beta for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
+    """Return beta for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n.
+
+    Of one array with itself no sample has a distance from itself, not even by rounding.
+    """
     beta: FloatArray = left @ right.T
     if pairing is Pairing.DIFFERENCE:
+        squares = np.diagonal(beta).copy() if right is left else row_products(left, left)
         beta *= -2.0
-        beta += np.einsum("ij,ij->i", left, left)[:, None]
-        beta += np.einsum("ij,ij->i", right, right)
+        beta += squares[:, None]
+        beta += squares if right is left else row_products(right, right)
+        # Rounding may leave distances of coinciding samples a little below zero.
         np.maximum(beta, 0.0, out=beta)
     return beta
 
@@ -416,12 +413,17 @@ def form_of(kernel: Kernel) -> Form | None:
     return kernel.form if _is_ours(kernel) else None
 
 
-def value_and_derivative(kernel: Kernel, beta: FloatArray) -> Sequence[FloatArray]:
-    """Return f(beta) and f'(beta), with what both share computed once by kernels that have a method of this name."""
+def derivatives_at(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Sequence[FloatArray]:
+    """Return the derivatives of f of consecutive ``orders`` at beta, with what they share computed once.
+
+    Of a kernel of the user's own that is done where it has a method ``value_and_derivative``.
+    """
     if _is_ours(kernel):
-        return kernel.at(beta, (0, 1))
-    together = getattr(kernel, "value_and_derivative", None)
-    return together(beta) if callable(together) else (kernel.value(beta), kernel.derivative(beta))
+        return kernel.at(beta, orders)
+    if orders == (0, 1) and callable(together := getattr(kernel, "value_and_derivative", None)):
+        both: Sequence[FloatArray] = together(beta)
+        return both
+    return [getattr(kernel, ("value", "derivative", "second_derivative")[order])(beta) for order in orders]
 
 
 def _is_ours(kernel: Kernel) -> TypeGuard[_OfForm]:
