@@ -73,7 +73,7 @@ def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatAr
     return contiguous(left, dtype), contiguous(right.T, dtype), limits
 
 
-def _of_user(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Derivatives:
+def _user_derivatives(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Derivatives:
     """Yield 1 and a user's functions of beta; ``InputError`` where they are not written for arrays of the device."""
     if not is_device_array(beta):
         yield from ((1.0, array.astype(beta.dtype, copy=False)) for array in derivatives_at(kernel, beta, orders))
@@ -134,7 +134,7 @@ class Block(NamedTuple):
         """
         form = form_of(self.kernel)
         if form is None:
-            found = _of_user(self.kernel, self.argument, orders)
+            found = _user_derivatives(self.kernel, self.argument, orders)
         else:
             found = form.derivatives(self.argument, orders, self.spare(0))
         return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
