@@ -25,7 +25,7 @@ DeviceArray = Any
 _CHUNK = 1 << 22
 # Integers up to the largest entry, and weights of samples: with 10^8 samples, their sums are below 2^63.
 _STEPS, _WEIGHTS = 2.0**30, 61
-# A union of types is made anew where it is written.
+# A union of types would be made at each call.
 _HOST = (np.ndarray, np.generic)
 
 
