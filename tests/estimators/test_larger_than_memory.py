@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 import sys
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import samples_of
 from kdrbench.samples.passes import ThreadEngine
 from support.equal_oracles import assert_equal_oracles
+from support.helpers import traced_memory
 from support.products import crossed
 
 KERNELS = {
@@ -212,13 +212,11 @@ def test_a_fit_holds_no_more_than_a_few_chunks(kind):
         y = np.tile(labels, n_chunks)
         X = zarr_array(np.vstack([chunk for chunk, _ in X()]), chunks=(20_000, 20))
     InterpretableKDR(2, kernel="linear").fit(X, y)
-    tracemalloc.start()
-    model = InterpretableKDR(2, kernel="linear").fit(X, y)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory() as traced:
+        model = InterpretableKDR(2, kernel="linear").fit(X, y)
     assert model.result_.evaluation == "monomial_sums: 800000 streamed samples"
     # All samples are 64 MB in single precision.
-    assert peak < n_chunks * table.nbytes
+    assert traced.peak < n_chunks * table.nbytes
 
 
 SCRIPT = """

@@ -1,6 +1,5 @@
 """Threads, memory and approximations of the estimators."""
 
-import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -28,7 +27,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import Status
 from kdrbench.solvers.geometry import certificate
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_samples
+from support.helpers import random_samples, traced_memory
 
 
 def test_threads_are_scikit_learns_n_jobs():
@@ -201,11 +200,9 @@ def peak_of(make, features, labels):
     """Return the most bytes that a fit holds at once."""
     # What is imported or made when first used is no part of a fit.
     quietly(make, features[:60], labels[:60])
-    tracemalloc.start()
-    quietly(make, features, labels)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
+    with traced_memory() as traced:
+        quietly(make, features, labels)
+    return traced.peak
 
 
 @pytest.mark.parametrize("name", MAKERS)

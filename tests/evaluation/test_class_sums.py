@@ -1,6 +1,5 @@
 """Class sums of a Gaussian: their oracles and their proved error against dense arrays, bits, memory, and the choice."""
 
-import tracemalloc
 from dataclasses import replace
 from itertools import permutations
 
@@ -18,7 +17,7 @@ from kdrbench.samples import TreeSum
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.equal_oracles import assert_equal_oracles
-from support.helpers import random_projection
+from support.helpers import random_projection, traced_memory
 
 BASES = {
     "no degree": lambda q: Monomials(q, 0),
@@ -191,18 +190,14 @@ def test_no_array_of_samples_by_samples_or_by_functions_is_made():
     objective, projection = large(60_000), random_projection(n_features=8, n_components=3)
     problem = build_problem(objective)
     size = problem.evaluator(projection)._chosen_at(projection).basis.size
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         problem.value_and_gradient(projection)
         problem.surrogate(projection)
         problem.hessian_vector(projection, projection)
         problem.hessian(projection, np.eye(8)[:, :5])
         assert not problem.refined_at(projection)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # A fifth of n x m; n x n would be 29 GB.
-    assert peak < 0.2 * 8 * 60_000 * size
+    assert traced.peak < 0.2 * 8 * 60_000 * size
 
 
 def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):

@@ -1,7 +1,6 @@
 """Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
 
 import dataclasses
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from support.helpers import KERNELS, random_projection, random_samples, small_problem
+from support.helpers import KERNELS, random_projection, random_samples, small_problem, traced_memory
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
 
@@ -211,12 +210,10 @@ def test_a_formed_hessian_holds_no_array_of_n_by_directions():
     basis = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
     projection, complement = basis[:, :n_components], basis[:, n_components:]
     problem.gradient(projection)
-    tracemalloc.start()
-    problem.hessian(projection, complement)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced_memory() as traced:
+        problem.hessian(projection, complement)
     # XB, which has no copy of n rows, would be as large; products of its columns with those of XW four times that.
-    assert peak < n_samples * complement.shape[1] * 8
+    assert traced.peak < n_samples * complement.shape[1] * 8
 
 
 def test_bandwidths_of_samples_need_no_call_of_the_kernel(monkeypatch):

@@ -1,7 +1,10 @@
 """Small problems and baseline implementations that several test modules share."""
 
 import os
+import tracemalloc
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -86,3 +89,15 @@ class Watcher(IterationMonitor):
     def keep_going(self, iterate):
         self.values.append(self._problem.value(iterate))
         return super().keep_going(iterate)
+
+
+@contextmanager
+def traced_memory():
+    """Trace what a block allocates; ``peak`` of what is yielded is then the most bytes that were held at once."""
+    traced = SimpleNamespace(peak=0)
+    tracemalloc.start()
+    try:
+        yield traced
+        traced.peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
