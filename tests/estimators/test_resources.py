@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from kdrbench import memory
 from kdrbench.estimators import (
@@ -27,7 +27,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import Status
 from kdrbench.solvers.geometry import certificate
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_samples, traced_memory
+from support.helpers import blas_threads, random_samples, traced_memory
 
 
 def test_threads_are_scikit_learns_n_jobs():
@@ -64,10 +64,6 @@ def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     assert one.result_.evaluation == "panels: asked for"
     assert InterpretableKDR(2).fit(features, labels).result_.evaluation.startswith("dense: 300 samples")
     np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
-
-
-def blas_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 def test_blas_has_one_thread_during_a_fit(monkeypatch):

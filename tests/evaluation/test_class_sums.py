@@ -14,10 +14,9 @@ from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import TreeSum
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.equal_oracles import assert_equal_oracles
-from support.helpers import random_projection, traced_memory
+from support.helpers import random_projection, solved, traced_memory
 
 BASES = {
     "no degree": lambda q: Monomials(q, 0),
@@ -225,8 +224,7 @@ def test_a_solution_is_stationary_as_proved(monkeypatch, n_features):
     objective = large(2100, n_features)
     objective = TraceObjective(objective.features, Gaussian(float(np.sqrt(2.0 * n_features))), objective.gamma)
     problem = build_problem(objective)
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    result = solved(problem, 3)
     assert result.status == "converged"
     assert result.evaluation.startswith("class_sums: 2100 samples of a Gaussian kernel; ")
     assert "proved to" in result.evaluation

@@ -16,10 +16,10 @@ from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term, family
 from kdrbench.problems import PassStoppedError
 from kdrbench.samples.passes import run_pass
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import IterationMonitor, Status
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import objective_of
-from support.helpers import KERNELS, random_projection
+from support.helpers import KERNELS, random_projection, solved
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -133,10 +133,9 @@ class StopsInside(IterationMonitor):
 @pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley"])
 def test_a_solver_stopped_inside_a_pass_returns_its_last_iterate(solver):
     problem = build_problem(objective_of(1200, Gaussian(1.0), n_features=8), Evaluation(evaluator="panels"))
-    start = make_start("random", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": solver}), problem, start, StopsInside())
+    result = solved(problem, 2, solver, start="random", monitor=StopsInside())
     assert result.status is Status.TIME_LIMIT
-    assert result.projection.shape == start.shape
+    assert result.projection.shape == (8, 2)
     # Nothing may stop later calls.
     assert np.isfinite(problem.value(result.projection))
     assert result.evaluation.startswith("panels")

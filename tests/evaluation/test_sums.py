@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.base import curvature_form
@@ -19,7 +19,7 @@ from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from support.helpers import KERNELS, random_projection, random_samples, small_problem, traced_memory
+from support.helpers import KERNELS, blas_threads, random_projection, random_samples, small_problem, traced_memory
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
 
@@ -148,7 +148,7 @@ def test_a_pass_reports_its_share_and_holds_blas_to_one_thread():
     said, threads = [], []
 
     def visit(total, part):
-        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        threads.extend(blas_threads())
         total.append(part)
 
     with threadpool_limits(2, user_api="blas"):
@@ -164,9 +164,6 @@ def test_a_pass_reports_its_share_and_holds_blas_to_one_thread():
 
 def test_passes_side_by_side_give_blas_back_after_the_last():
     inside, outside_first = [], []
-
-    def blas_threads():
-        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     def inner(total, part):
         inside.append(blas_threads())
