@@ -151,7 +151,7 @@ class Monomials(Basis):
 
     def features(self, samples: FloatArray) -> FloatArray:
         """Return phi, m x c."""
-        result = Device.of(samples).zeros(self.size, samples.shape[1])
+        result: FloatArray = Device.of(samples).zeros(self.size, samples.shape[1])
         result[0, :] = np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples)) if self.damped else 1.0
         # All monomials of one degree whose last variable is the same come from one product.
         for made, source, axis in self._steps:

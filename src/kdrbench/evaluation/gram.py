@@ -161,7 +161,7 @@ def gram_operator(
         return DenseGram(array)
     if evaluation.evaluator != "panels":
         widest = int(min(n_samples // _RANK_SHARE, budget * 2**20 / (8 * n_samples)))
-        factors = _exact_factors(kernel, samples, widest)
+        factors = _explicit_factors(kernel, samples, widest)
         if factors is None and evaluation.tolerance > 0:
             allowed = min(widest, int(_RANK_ROOTS * np.sqrt(n_samples)) if rank is None else rank)
             factors = bounded_factor(kernel, samples, evaluation.tolerance, allowed, always=rank is not None)
@@ -171,7 +171,7 @@ def gram_operator(
     return PanelGram(kernel, samples, threads=evaluation.threads, kept=kept)
 
 
-def _exact_factors(
+def _explicit_factors(
     kernel: Kernel | Combination, samples: FloatArray, widest: int
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return L and R with LR' = K exactly, side by side for the members of a combination; ``None`` if too wide."""

@@ -178,7 +178,7 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
         first: FloatArray = base if exponent else namespace_of(base).ones_like(base)
         return first
     # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
-    power = multiply(base, base, spare)
+    power: FloatArray = multiply(base, base, spare)
     for _ in range(exponent - 2):
         power *= base
     return power
@@ -186,7 +186,8 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
 
 def _times(base: FloatArray, power: FloatArray, spare: FloatArray | None) -> FloatArray:
     """Return base times its power, in the memory of the base where neither is needed again."""
-    return multiply(base, power, spare if power is base or is_device_array(base) else base)
+    product: FloatArray = multiply(base, power, spare if power is base or is_device_array(base) else base)
+    return product
 
 
 def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
