@@ -93,13 +93,15 @@ class Form(NamedTuple):
 
     ``derivatives(a, orders, spare)`` yields a number and an array for each of consecutive ``orders``: their product is
     that derivative of f(beta). An array holds until the next one is asked for, and may take the memory of a, or of
-    ``spare`` where that is given. ``ratio`` is (c, e) with f = (c + e beta) f', if there are such numbers.
+    ``spare`` where that is given; it holds for longer where arrays are ``apart``. ``ratio`` is (c, e) with
+    f = (c + e beta) f', if there are such numbers.
     """
 
     scale: float
     offset: float
     ratio: tuple[float, float] | None
     derivatives: Callable[[FloatArray, tuple[int, ...], FloatArray | None], Derivatives]
+    apart: bool = False
 
 
 class _OfForm(ABC):
@@ -130,7 +132,8 @@ class _OfForm(ABC):
             argument += form.offset
         derivatives = form.derivatives(argument, orders, None)
         # The last array may be changed.
-        found = [factor * array for factor, array in islice(derivatives, len(orders) - 1)]
+        before = islice(derivatives, len(orders) - 1)
+        found = [array if form.apart and factor == 1.0 else factor * array for factor, array in before]
         factor, last = next(derivatives)
         last *= factor
         return [*found, last]
@@ -275,7 +278,7 @@ class Polynomial(_OfForm):
         scale, offset = float(self.scale), float(self.offset)
         ratio = (offset / (self.degree * scale), 1.0 / self.degree)
         factors = [perm(self.degree, order) * scale**order for order in range(3)]
-        return Form(scale, offset, ratio, partial(_power, self.degree, factors))
+        return Form(scale, offset, ratio, partial(_power, self.degree, factors), apart=True)
 
 
 @dataclass(frozen=True)
