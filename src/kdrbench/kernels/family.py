@@ -135,7 +135,8 @@ class _OfForm(ABC):
         before = islice(derivatives, len(orders) - 1)
         found = [array if form.apart and factor == 1.0 else factor * array for factor, array in before]
         factor, last = next(derivatives)
-        last *= factor
+        if factor != 1.0:
+            last *= factor
         return [*found, last]
 
 
