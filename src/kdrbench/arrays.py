@@ -25,11 +25,13 @@ DeviceArray = Any
 _CHUNK = 1 << 22
 # Integers up to the largest entry, and weights of samples: with 10^8 samples, their sums are below 2^63.
 _STEPS, _WEIGHTS = 2.0**30, 61
+# A union of types would be made at each call.
+_HOST = (np.ndarray, np.generic)
 
 
 def is_device_array(array: object) -> bool:
     """Return whether it is a tensor of torch, or another library's array by the standard; imports neither."""
-    if isinstance(array, np.ndarray | np.generic):
+    if isinstance(array, _HOST):
         return False
     names = {(base.__module__.partition(".")[0], base.__name__) for base in type(array).__mro__}
     return ("torch", "Tensor") in names or hasattr(type(array), "__array_namespace__")
@@ -156,6 +158,14 @@ def matmul(left: Any, right: Any, out: Any = None) -> Any:
 def multiply(left: Any, right: Any, out: Any = None) -> Any:
     """Return the elementwise product, in the memory ``out`` where that is given."""
     return left * right if out is None else np.multiply(left, right, out=out)
+
+
+def set_product(out: Any, left: Any, right: Any) -> None:
+    """Make ``out``, a part of an array, the elementwise product."""
+    if is_device_array(out):
+        out[...] = left * right
+    else:
+        np.multiply(left, right, out=out)
 
 
 def inner(left: Any, right: Any) -> float:

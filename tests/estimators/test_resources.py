@@ -1,6 +1,5 @@
 """Threads, memory and approximations of the estimators."""
 
-import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from kdrbench import memory
 from kdrbench.estimators import (
@@ -28,7 +27,7 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import Status
 from kdrbench.solvers.geometry import certificate
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_samples
+from support.helpers import blas_threads, random_samples, traced_memory
 
 
 def test_threads_are_scikit_learns_n_jobs():
@@ -65,10 +64,6 @@ def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     assert one.result_.evaluation == "panels: asked for"
     assert InterpretableKDR(2).fit(features, labels).result_.evaluation.startswith("dense: 300 samples")
     np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
-
-
-def blas_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 def test_blas_has_one_thread_during_a_fit(monkeypatch):
@@ -201,11 +196,9 @@ def peak_of(make, features, labels):
     """Return the most bytes that a fit holds at once."""
     # What is imported or made when first used is no part of a fit.
     quietly(make, features[:60], labels[:60])
-    tracemalloc.start()
-    quietly(make, features, labels)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
+    with traced_memory() as traced:
+        quietly(make, features, labels)
+    return traced.peak
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -12,6 +12,7 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import PassStoppedError
 from support import evaluation_cases
+from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
 from support.helpers import KERNELS, random_projection
 
@@ -24,43 +25,18 @@ def objective_of(kernel, gamma=None):
     return evaluation_cases.objective_of(N, kernel, gamma=gamma)
 
 
-def assert_near(mine, reference, rounding):
-    np.testing.assert_allclose(mine, reference, rtol=0, atol=rounding * np.abs(reference).max())
-
-
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", DIFFERENTIABLE, "factors of both signs", GAMMAS))
 def test_autograd_finds_the_derivatives_that_are_written_down(kernel, gamma):
     objective = objective_of(DIFFERENTIABLE[kernel], gamma)
-    automatic, dense = AutomaticProblem(objective), DenseProblem(objective)
-    projection, direction = random_projection(), random_projection(seed=5)
-    for oracle in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.value_and_gradient(projection)[0],
-        lambda problem: problem.value_and_gradient(projection)[1],
-        lambda problem: problem.hessian_vector(projection, direction),
-        lambda problem: problem.hessian_vector(projection, projection),
-        lambda problem: problem.initial_surrogate(),
-    ):
-        expected = np.asarray(oracle(dense))
-        assert np.abs(expected).max() > 0
-        assert_near(oracle(automatic), expected, 1e-9)
-    assert vars(automatic.counters) == vars(dense.counters)
+    problem = AutomaticProblem(objective)
+    assert_equal_oracles(problem, DenseProblem(objective), 2, 1e-9, without=("surrogate", "hessian"))
 
 
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", ALL, "factors of both signs", GAMMAS))
 def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
     objective = objective_of(ALL[kernel], gamma)
-    pairwise, dense = PairwiseSumProblem(objective), DenseProblem(objective)
-    projection = random_projection()
-    for oracle in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.initial_surrogate(),
-    ):
-        assert_near(oracle(pairwise), np.asarray(oracle(dense)), 1e-10)
-    assert vars(pairwise.counters) == vars(dense.counters)
+    lacking = ("hessian_vector", "hessian_vectors", "hessian")
+    assert_equal_oracles(PairwiseSumProblem(objective), DenseProblem(objective), 2, 1e-10, without=lacking)
 
 
 def test_sums_over_pairs_stop_when_told():

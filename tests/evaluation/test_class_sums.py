@@ -1,6 +1,5 @@
 """Class sums of a Gaussian: their oracles and their proved error against dense arrays, bits, memory, and the choice."""
 
-import tracemalloc
 from dataclasses import replace
 from itertools import permutations
 
@@ -15,9 +14,9 @@ from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import TreeSum
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_projection
+from support.equal_oracles import assert_equal_oracles
+from support.helpers import random_projection, solved, traced_memory
 
 BASES = {
     "no degree": lambda q: Monomials(q, 0),
@@ -99,20 +98,8 @@ def test_the_bound_is_never_below_the_error():
 @pytest.mark.parametrize("seed", range(8))
 def test_all_oracles_are_those_of_dense_arrays(seed):
     objective, projection, _ = random_objective(seed, n_samples=90)
-    d, q = projection.shape
-    problem, exact = ClassSumsProblem(objective, accuracy=1e-9), DenseProblem(objective)
-    direction, basis = (random_projection(seed=s, n_features=d, n_components=min(d, q + 1)) for s in (1, 2))
-    scale = np.abs(exact.surrogate(projection)).max()
-    for oracle in (
-        lambda one: one.gradient(projection),
-        lambda one: one.surrogate(projection),
-        lambda one: one.initial_surrogate(),
-        lambda one: one.hessian_vector(projection, direction[:, :q]),
-        lambda one: one.hessian(projection, basis),
-    ):
-        expected = oracle(exact)
-        np.testing.assert_allclose(oracle(problem), expected, atol=1e-6 * max(scale, np.abs(expected).max()))
-    np.testing.assert_allclose(problem.value(projection), exact.value(projection), rtol=1e-6, atol=1e-9)
+    problem = ClassSumsProblem(objective, accuracy=1e-9)
+    assert_equal_oracles(problem, DenseProblem(objective), projection.shape[1], rounding=1e-6)
 
 
 @pytest.mark.parametrize("classes", [True, False])
@@ -202,18 +189,14 @@ def test_no_array_of_samples_by_samples_or_by_functions_is_made():
     objective, projection = large(60_000), random_projection(n_features=8, n_components=3)
     problem = build_problem(objective)
     size = problem.evaluator(projection)._chosen_at(projection).basis.size
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         problem.value_and_gradient(projection)
         problem.surrogate(projection)
         problem.hessian_vector(projection, projection)
         problem.hessian(projection, np.eye(8)[:, :5])
         assert not problem.refined_at(projection)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # A fifth of n x m; n x n would be 29 GB.
-    assert peak < 0.2 * 8 * 60_000 * size
+    assert traced.peak < 0.2 * 8 * 60_000 * size
 
 
 def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):
@@ -241,8 +224,7 @@ def test_a_solution_is_stationary_as_proved(monkeypatch, n_features):
     objective = large(2100, n_features)
     objective = TraceObjective(objective.features, Gaussian(float(np.sqrt(2.0 * n_features))), objective.gamma)
     problem = build_problem(objective)
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    result = solved(problem, 3)
     assert result.status == "converged"
     assert result.evaluation.startswith("class_sums: 2100 samples of a Gaussian kernel; ")
     assert "proved to" in result.evaluation

@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +20,7 @@ from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Polynomi
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import FACTORED, GAMMAS, RATIONAL, each_once, kernels_of, objective_of
-from support.helpers import random_projection, random_samples
+from support.helpers import random_projection, random_samples, traced_memory
 from support.host_arrays import COMPAT, HostArray
 
 N = 150
@@ -184,15 +183,11 @@ def test_no_array_of_all_pairs_is_made(kernel, monkeypatch):
     n_samples = 6000
     features, labels = random_samples(n_samples=n_samples)
     problem = build_problem(TraceObjective(HostArray(features), kernel, supervised_gamma(labels)))
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         problem.value_and_gradient(random_projection())
         problem.surrogate(random_projection())
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # Some arrays of the width of P or of monomials, and of blocks of 512 x 512; an n x n array has 288 MB.
-    assert peak < 60 * n_samples * 8 + 30 * 512**2 * 8
+    assert traced.peak < 60 * n_samples * 8 + 30 * 512**2 * 8
 
 
 def test_a_pass_can_be_stopped(up):

@@ -1,7 +1,6 @@
 """Every way of evaluating a problem against the dense arrays."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import FACTORED, GAMMAS, each_once, kernels_of, objective_of
-from support.helpers import KERNELS, random_projection, random_samples
+from support.helpers import KERNELS, random_projection, random_samples, traced_memory
 
 N = 50
 
@@ -279,16 +278,12 @@ def test_no_array_of_all_pairs_is_made(kernel):
         rng.standard_normal((n_samples, 5)), kernel, supervised_gamma(np.arange(n_samples) % 3)
     )  # fmt: skip
     projection = random_projection(n_features=5)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         problem = build_problem(objective)
         problem.value(projection)
         problem.gradient(projection)
         problem.surrogate(projection)
         problem.hessian_vector(projection, projection)
         problem.initial_surrogate()
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # All pairs take 512 MB, one row of blocks 16 MB.
-    assert peak < 25e6
+    assert traced.peak < 25e6

@@ -1,6 +1,5 @@
 """Hollow kernel matrices as operators against their definition."""
 
-import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -11,7 +10,7 @@ from kdrbench.evaluation.gram import DenseGram, FactorGram, PanelGram, gram_oper
 from kdrbench.kernels import Combination, Gaussian, Multiquadric, Pairing, Polynomial, Squared, Term, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor
 from support.evaluation_cases import RATIONAL, kernels_of
-from support.helpers import KERNELS, random_samples
+from support.helpers import KERNELS, random_samples, traced_memory
 
 N = 50
 ALL_KERNELS = {
@@ -165,11 +164,7 @@ def test_a_first_factor_has_the_rank_asked_for():
 
 def test_panels_are_never_an_array_of_all_pairs():
     samples = samples_named(n_samples=3000)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         gram_operator(Gaussian(1.0), samples, Evaluation(memory_mib=16.0)).applied(samples)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     # The array would be of 72 MB.
-    assert peak < 8e6
+    assert traced.peak < 8e6

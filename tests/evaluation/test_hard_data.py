@@ -13,8 +13,9 @@ from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from support.helpers import random_projection
+from kdrbench.solvers import IterationMonitor, Status
+from support.equal_oracles import assert_equal_oracles
+from support.helpers import random_projection, solved
 
 
 def classes(n_samples=2000, n_features=8):
@@ -26,18 +27,11 @@ def classes(n_samples=2000, n_features=8):
 @pytest.mark.parametrize("make", ["panels", "low_rank"])
 def test_an_offset_costs_no_digits_in_single_precision(make):
     (features, labels), offset = classes(800), 1e4
-    projection = random_projection(n_features=8, n_components=3)
     kernel = Gaussian(2.0)
     exact = DenseProblem(TraceObjective(features, kernel, supervised_gamma(labels)))
     objective = TraceObjective(features + offset, kernel, supervised_gamma(labels))
     problem = PanelProblem(objective, single_precision=True) if make == "panels" else LowRankProblem(objective, 2e-5)
-    for answer in (
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.hessian_vector(projection, projection[::-1]),
-    ):
-        expected = answer(exact)
-        assert np.abs(answer(problem) - expected).max() <= 1e-3 * np.abs(expected).max()
+    assert_equal_oracles(problem, exact, 3, rounding=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +42,8 @@ def test_what_single_precision_cannot_hold_is_solved_in_double(scale, kernel):
     features, labels = classes()
     problem = build_problem(TraceObjective(features * scale, kernel, supervised_gamma(labels)))
     assert problem.approximation(2) is not None
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     with np.errstate(all="ignore"):
-        result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
+        assert solved(problem, 2).status is Status.CONVERGED
 
 
 def test_frozen_factors_take_up_samples_that_have_come_apart():
@@ -83,9 +75,7 @@ def test_what_is_said_of_the_evaluation_is_what_was_done(n_samples, n_features, 
     features, labels = classes(n_samples, n_features)
     features[:, n_features // 4 :] *= kernel.pairing is Pairing.DIFFERENCE
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor(3))
-    assert result.evaluation.startswith(said)
+    assert solved(problem, 2, monitor=IterationMonitor(3)).evaluation.startswith(said)
 
 
 def test_a_failing_thread_stops_the_others():

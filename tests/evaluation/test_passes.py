@@ -13,12 +13,13 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term
+from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term, family
 from kdrbench.problems import PassStoppedError
 from kdrbench.samples.passes import run_pass
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import IterationMonitor, Status
+from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import objective_of
-from support.helpers import KERNELS, random_projection
+from support.helpers import KERNELS, random_projection, solved
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -77,31 +78,15 @@ def test_a_forked_process_has_threads_of_its_own():
 def test_results_do_not_depend_on_the_number_of_threads(make, n_samples, kernel, gamma):
     objective = objective_of(n_samples, kernel, n_features=8, gamma=gamma)
     one, three = (make(objective, threads=threads) for threads in (1, 3))
-    projection = random_projection(n_features=8, n_components=3)
-    for answer in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.value_and_gradient(projection)[1],
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.hessian_vector(projection, projection[::-1]),
-    ):
-        expected = np.asarray(answer(one))
-        np.testing.assert_allclose(answer(three), expected, atol=1e-12 * np.abs(expected).max(), rtol=0)
+    assert_equal_oracles(three, one, 3)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_single_precision_is_near_enough(kernel):
     objective = objective_of(700, KERNELS[kernel], n_features=8)
     exact, single = DenseProblem(objective), PanelProblem(objective, single_precision=True)
+    assert_equal_oracles(single, exact, 3, rounding=1e-5)
     projection = random_projection(n_features=8, n_components=3)
-    for answer in (
-        lambda problem: problem.value(projection),
-        lambda problem: problem.gradient(projection),
-        lambda problem: problem.surrogate(projection),
-        lambda problem: problem.hessian_vector(projection, projection[::-1]),
-    ):
-        expected = np.asarray(answer(exact))
-        error = np.abs(answer(single) - expected).max() / np.abs(expected).max()
-        assert error <= 1e-5
     # Ties of Phi_0, which rounding would decide, are kept: it is always in double precision.
     initial = exact.initial_surrogate()
     np.testing.assert_allclose(single.initial_surrogate(), initial, atol=1e-13 * np.abs(initial).max() * 10)
@@ -110,15 +95,15 @@ def test_single_precision_is_near_enough(kernel):
 
 
 @pytest.mark.parametrize(("evaluator", "combined"), [("dense", True), ("panels", False), ("panels", True)])
-def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined):
-    computed = []
+def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined, monkeypatch):
+    computed, applied = [], family._applied
 
-    class CountsExponentials(Gaussian):
-        def value(self, beta):
-            computed.append(beta.size)
-            return super().value(beta)
+    def counted(function, argument):
+        computed.append(argument.size)
+        return applied(function, argument)
 
-    kernel = CountsExponentials(2.0)
+    monkeypatch.setattr(family, "_applied", counted)
+    kernel = Gaussian(2.0)
     if combined:
         kernel = Combination((Term(2.0, kernel), Term(1.0, Polynomial(degree=2))))
     problem = build_problem(objective_of(600, kernel, n_features=8), Evaluation(evaluator=evaluator))
@@ -148,10 +133,9 @@ class StopsInside(IterationMonitor):
 @pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley"])
 def test_a_solver_stopped_inside_a_pass_returns_its_last_iterate(solver):
     problem = build_problem(objective_of(1200, Gaussian(1.0), n_features=8), Evaluation(evaluator="panels"))
-    start = make_start("random", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": solver}), problem, start, StopsInside())
+    result = solved(problem, 2, solver, start="random", monitor=StopsInside())
     assert result.status is Status.TIME_LIMIT
-    assert result.projection.shape == start.shape
+    assert result.projection.shape == (8, 2)
     # Nothing may stop later calls.
     assert np.isfinite(problem.value(result.projection))
     assert result.evaluation.startswith("panels")

@@ -9,9 +9,8 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.row_space import row_space_of
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from support.helpers import KERNELS, random_projection, random_samples
+from support.helpers import KERNELS, random_projection, random_samples, solved
 
 DATA = {"d > n": (30, 100), "d > n, rank 10": (30, 100), "unused columns": (200, 80)}
 
@@ -64,10 +63,9 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
 def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch, permutation):
     features, labels = wide(case)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    found = solve(build_solver({"method": solver}), problem.fresh(), start, IterationMonitor())
+    found = solved(problem.fresh(), 2, solver)
     monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
-    plain = solve(build_solver({"method": solver}), problem.fresh(), start, IterationMonitor())
+    plain = solved(problem.fresh(), 2, solver)
     assert found.counters["surrogate"] > 0
     assert problem.value(found.projection) == pytest.approx(problem.value(plain.projection), rel=1e-9)
     assert found.projection.shape == (features.shape[1], 2)
@@ -79,21 +77,20 @@ def test_null_directions_may_beat_negative_eigenvalues():
     gamma = supervised_gamma(labels)
     against = type(gamma)(gamma.table, -gamma.weights, gamma.zero_diagonal, gamma.codes)
     problem = build_problem(TraceObjective(features, Polynomial(degree=1, offset=0.0), against))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())
-    reference = np.linalg.eigvalsh(DenseProblem(problem.objective).surrogate(start))[-2:].sum()
-    assert problem.value(result.projection) == pytest.approx(reference, abs=1e-9 * abs(reference) + 1e-9)
+    found = solved(problem, 2, "ism").projection
+    # Phi is the same at every W.
+    reference = np.linalg.eigvalsh(DenseProblem(problem.objective).surrogate(found))[-2:].sum()
+    assert problem.value(found) == pytest.approx(reference, abs=1e-9 * abs(reference) + 1e-9)
 
 
 @pytest.mark.parametrize("case", DATA)
 def test_certificates_are_those_in_all_coordinates(case, monkeypatch):
     features, labels = wide(case)
     problem = build_problem(TraceObjective(features, Gaussian(12.0), supervised_gamma(labels)))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    short = certify(problem.fresh(), result.projection)
+    found = solved(problem, 2).projection
+    short = certify(problem.fresh(), found)
     monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
-    whole = certify(problem.fresh(), result.projection)
+    whole = certify(problem.fresh(), found)
     assert short.curvature == pytest.approx(whole.curvature, abs=1e-6)
     assert short.eigengap == pytest.approx(whole.eigengap, abs=1e-9)
     assert short.eigengap_needed == pytest.approx(whole.eigengap_needed, abs=1e-3)

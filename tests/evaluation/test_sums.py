@@ -1,11 +1,10 @@
 """Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
 
 import dataclasses
-import tracemalloc
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.base import curvature_form
@@ -29,7 +28,7 @@ from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from support.helpers import KERNELS, random_projection, random_samples, small_problem
+from support.helpers import KERNELS, blas_threads, random_projection, random_samples, small_problem, traced_memory
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
 
@@ -168,7 +167,7 @@ def test_a_pass_reports_its_share_and_holds_blas_to_one_thread():
     said, threads = [], []
 
     def visit(total, part):
-        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        threads.extend(blas_threads())
         total.append(part)
 
     with threadpool_limits(2, user_api="blas"):
@@ -184,9 +183,6 @@ def test_a_pass_reports_its_share_and_holds_blas_to_one_thread():
 
 def test_passes_side_by_side_give_blas_back_after_the_last():
     inside, outside_first = [], []
-
-    def blas_threads():
-        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     def inner(total, part):
         inside.append(blas_threads())
@@ -230,12 +226,10 @@ def test_a_formed_hessian_holds_no_array_of_n_by_directions():
     basis = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
     projection, complement = basis[:, :n_components], basis[:, n_components:]
     problem.gradient(projection)
-    tracemalloc.start()
-    problem.hessian(projection, complement)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced_memory() as traced:
+        problem.hessian(projection, complement)
     # XB, which has no copy of n rows, would be as large; products of its columns with those of XW four times that.
-    assert peak < n_samples * complement.shape[1] * 8
+    assert traced.peak < n_samples * complement.shape[1] * 8
 
 
 def test_bandwidths_of_samples_need_no_call_of_the_kernel(monkeypatch):
@@ -247,6 +241,6 @@ def test_bandwidths_of_samples_need_no_call_of_the_kernel(monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    for name in ("value", "derivative", "value_and_derivative", "second_derivative"):
+    for name in ("value", "derivative", "at", "second_derivative"):
         monkeypatch.setattr(RelativeGaussian, name, refuse)
     assert PanelProblem(objective).value(projection) == pytest.approx(expected, rel=1e-13)

@@ -1,5 +1,3 @@
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -17,7 +15,7 @@ from kdrbench.kernels import (
 )
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import pairing_values
-from support.helpers import random_samples
+from support.helpers import random_samples, traced_memory
 
 KERNELS = [Gaussian(sigma=2.0), Polynomial(degree=3), Linear()]
 
@@ -72,14 +70,10 @@ def test_blocks_of_pairs_have_the_sums_of_whole_arrays():
 def test_no_array_of_samples_by_samples_is_made():
     features, labels = random_samples(n_samples=3000)
     target = target_of(labels)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         aligned_weights(KERNELS, features, target)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # Some blocks of pairs; n x n would be 72 MB.
-    assert peak < 0.15 * 8 * 3000**2
+    assert traced.peak < 0.15 * 8 * 3000**2
 
 
 def test_twins_have_the_alignment_of_one_of_them():

@@ -1,5 +1,3 @@
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -7,6 +5,7 @@ from scipy.stats import chi2
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import estimated_median_distance, median, median_distance
+from support.helpers import traced_memory
 
 
 def squared_distances(features):
@@ -111,16 +110,12 @@ def test_one_pass_is_enough_for_ordinary_data(monkeypatch):
 
 def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
     features = np.random.default_rng(0).standard_normal((8000, 3))
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         found = median_distance(features)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # The chi-square law of three degrees, times two.
     assert found == pytest.approx(np.sqrt(2 * chi2(3).median()), rel=0.01)
     # All pairs once take 128 MB even in single precision, a block 2 MB.
-    assert peak < 40e6
+    assert traced.peak < 40e6
 
 
 @pytest.mark.parametrize("few", [3, 64])
@@ -198,11 +193,7 @@ def test_an_estimate_of_samples_that_coincide_is_refused():
 def test_ties_are_not_held(monkeypatch):
     monkeypatch.setattr(median, "_HELD_PAIRS", 1 << 12)
     features = np.random.default_rng(0).integers(0, 2, (2500, 3)).astype(float)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         assert median_distance(features) == pytest.approx(1.0, rel=1e-11)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     # Of three million pairs, three in eight are at distance 1: held with both ends, they take 28 MB.
-    assert peak < 25e6
+    assert traced.peak < 25e6

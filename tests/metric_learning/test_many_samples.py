@@ -1,7 +1,6 @@
 """Blocks of rows give what n x n arrays give, in less memory."""
 
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from kdrbench import memory
 from kdrbench.errors import InputError
 from kdrbench.estimators import KPCATrick
 from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, kernel_pca, scaled_gaussian
-from support.helpers import random_samples
+from support.helpers import random_samples, traced_memory
 
 N = 1300
 
@@ -26,12 +25,10 @@ def many():
 @pytest.mark.parametrize("learner", [LMNN(max_iterations=2), NCA(2), DNE()], ids=["lmnn", "nca", "dne"])
 def test_no_array_of_all_pairs_is_made(many, learner):
     features, labels = many
-    tracemalloc.start()
-    learner.fit(features, labels)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory() as traced:
+        learner.fit(features, labels)
     # Blocks have 2^17 entries; an n x n array of float64 has 1.7 million.
-    assert peak < 8 * N * N
+    assert traced.peak < 8 * N * N
 
 
 def test_the_largest_components_alone_are_those_of_all(many):

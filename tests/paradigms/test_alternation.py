@@ -1,6 +1,5 @@
 """Clustering paradigms on data whose answer is known or published."""
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -22,7 +21,7 @@ from kdrbench.paradigms import (
 )
 from kdrbench.paradigms.embedding import largest_eigenpairs
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
-from support.helpers import KERNELS, random_samples
+from support.helpers import KERNELS, random_samples, traced_memory
 
 
 def independent_labellings(n_samples, rng, separations=(9.0, 8.0, 7.0), spread=1.0):
@@ -190,15 +189,11 @@ def test_many_samples_never_make_an_array_of_all_pairs(kernel):
     features, _ = synthetic.four_gaussians(8000, np.random.default_rng(0), spread=0.4)
     features = standardised(features)
     settings = {"degrees": "embedding", "max_rounds": 2, "steps": 3, "evaluation": Evaluation(tolerance=1e-3)}
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         found = clustered(features, kernel_on(features, kernel), 4, 2, **settings)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert len(found.rounds) == 2
     # The array would be of 512 MB; the Krylov space is of 8 MB, k-means and a factor of rank 50 each of 4.
-    assert peak < 60e6
+    assert traced.peak < 60e6
 
 
 def test_expert_scores_move_the_clusters():

@@ -1,5 +1,3 @@
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -8,6 +6,7 @@ from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import pairing_values
 from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
+from support.helpers import traced_memory
 
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2, 1])
 
@@ -81,15 +80,11 @@ def test_a_factor_of_many_targets_leaves_a_small_definite_rest(kernel, n_columns
 @pytest.mark.parametrize("kernel", [Gaussian(1.5), Multiquadric(), Polynomial(degree=2)])
 def test_many_targets_need_no_array_of_samples_by_samples(kernel):
     targets = np.random.default_rng(0).standard_normal(4000)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         rank = len(target_gamma(targets, kernel).weights)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     assert rank <= 100
     # 128 MB; what it returns is a twentieth of that.
-    assert peak < 0.25 * 8 * 4000**2
+    assert traced.peak < 0.25 * 8 * 4000**2
 
 
 def _beta(kernel, a, b):

@@ -1,16 +1,20 @@
 """Small problems and baseline implementations that several test modules share."""
 
 import os
+import tracemalloc
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared, build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, target_gamma
-from kdrbench.solvers import IterationMonitor
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support.numerics import feature_order, in_order
 
 KERNELS = {
@@ -86,3 +90,26 @@ class Watcher(IterationMonitor):
     def keep_going(self, iterate):
         self.values.append(self._problem.value(iterate))
         return super().keep_going(iterate)
+
+
+@contextmanager
+def traced_memory():
+    """Trace what a block allocates; ``peak`` of what is yielded is then the most bytes that were held at once."""
+    traced = SimpleNamespace(peak=0)
+    tracemalloc.start()
+    try:
+        yield traced
+        traced.peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def solved(problem, n_components, method="ism_safeguarded", *, start="surrogate", monitor=None):
+    """Return what a method makes of a problem from a named start."""
+    first = make_start(start, problem, n_components, np.random.default_rng(0))
+    return solve(build_solver({"method": method}), problem, first, monitor or IterationMonitor())
+
+
+def blas_threads():
+    """Return the numbers of threads of the loaded BLAS libraries."""
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

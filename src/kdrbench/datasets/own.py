@@ -57,7 +57,11 @@ def load_own(name: str, definition: Definition) -> Dataset:
     except BaseException as error:
         # A user's method may raise anything, also what ends a process.
         raise InputError(f"load of data set {name!r} raised {in_words(error)}") from error
-    dataset = from_parsed(name, _parsed(name, loaded))
+    try:
+        parsed = _parsed(loaded)
+    except InputError as error:
+        raise InputError(f"load of data set {name!r} {error}") from error
+    dataset = from_parsed(name, parsed)
     check_dataset(dataset)
     return dataset
 
@@ -109,77 +113,71 @@ def _entry(name: str, loader: type, definition: str, state: tuple[int, ...]) -> 
     )
 
 
-def _parsed(name: str, loaded: object) -> Parsed:
+def _parsed(loaded: object) -> Parsed:
+    """Return what a loader has returned; ``InputError``, without its subject, for anything but a data set."""
     if not isinstance(loaded, Sequence) or not 2 <= len(loaded) <= 4:
         raise InputError(
-            f"load of data set {name!r} must return (features, labels) or (features, labels, feature_names); it "
-            f"returned {type(loaded).__name__}"
+            f"must return (features, labels) or (features, labels, feature_names); it returned {type(loaded).__name__}"
         )
-    features = _features(name, loaded[0])
-    labels = _labels(name, loaded[1], len(features))
+    features = _features(loaded[0])
+    labels = _labels(loaded[1], len(features))
     names = loaded[2] if len(loaded) > 2 else [f"feature {number}" for number in range(features.shape[1])]
     if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
-        raise InputError(f"load of data set {name!r} must return feature names as a list, got {type(names).__name__}")
+        raise InputError(f"must return feature names as a list, got {type(names).__name__}")
     if len(loaded) > 3 and not isinstance(loaded[3], Mapping):
-        raise InputError(f"load of data set {name!r} must return labellings as a dict, got {type(loaded[3]).__name__}")
+        raise InputError(f"must return labellings as a dict, got {type(loaded[3]).__name__}")
     return Parsed(features, cast("Sequence[object]", labels), list(names), *loaded[3:])
 
 
-def _features(name: str, given: object) -> FloatArray:
+def _features(given: object) -> FloatArray:
     """Return the features; ``InputError`` unless they are n x d numbers with finite squares, n and d at least 1."""
-    array = _array(name, "features", given)
+    array = _array("features", given)
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise InputError(
-            f"load of data set {name!r} must return features as an n x d array of numbers; it returned shape "
-            f"{array.shape} of {array.dtype}"
+            f"must return features as an n x d array of numbers; it returned shape {array.shape} of {array.dtype}"
         )
     if array.size == 0:
-        raise InputError(f"load of data set {name!r} returned features of shape {array.shape}: there are no values")
+        raise InputError(f"returned features of shape {array.shape}: there are no values")
     features: FloatArray = array.astype(np.float64)
     # NaN and infinite values have a sentence of their own.
     largest = float(np.abs(features).max())
     if _LARGEST < largest < np.inf:
-        raise InputError(
-            f"load of data set {name!r} returned features up to {largest:.3g}, whose squares overflow; scale them"
-        )
+        raise InputError(f"returned features up to {largest:.3g}, whose squares overflow; scale them")
     return features
 
 
-def _labels(name: str, given: object, n_samples: int) -> NDArray[Any]:
+def _labels(given: object, n_samples: int) -> NDArray[Any]:
     """Return one label a sample; ``InputError`` for NaN, for tables of labels, and for numbers that are no classes."""
     from kdrbench.estimators.targets import is_surely_continuous
 
-    labels = _array(name, "labels", given)
+    labels = _array("labels", given)
     if labels.shape != (n_samples,):
         raise InputError(
-            f"load of data set {name!r} must return one label for each of its {n_samples} samples; it returned labels "
-            f"of shape {labels.shape}"
+            f"must return one label for each of its {n_samples} samples; it returned labels of shape {labels.shape}"
         )
     if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
-        raise InputError(f"load of data set {name!r} returned labels of several types, {kinds}; return one of them")
+        raise InputError(f"returned labels of several types, {kinds}; return one of them")
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             count = int((~np.isfinite(labels)).sum())
-            raise InputError(
-                f"load of data set {name!r} returned {count} NaN or infinite labels; leave those samples out"
-            )
+            raise InputError(f"returned {count} NaN or infinite labels; leave those samples out")
         if (between := labels[labels != np.round(labels)]).size:
             raise InputError(
-                f"load of data set {name!r} returned continuous labels, for instance {float(between[0])!r}; labels are "
-                "classes: return integers or words"
+                f"returned continuous labels, for instance {float(between[0])!r}; labels are classes: return integers "
+                "or words"
             )
     if labels.dtype.kind in "iuf" and is_surely_continuous(labels):
         raise InputError(
-            f"load of data set {name!r} returned {len(np.unique(labels))} different whole numbers as labels of "
-            f"{n_samples} samples; labels are classes: return groups of the values (pandas: qcut)"
+            f"returned {len(np.unique(labels))} different whole numbers as labels of {n_samples} samples; labels are "
+            "classes: return groups of the values (pandas: qcut)"
         )
     return labels
 
 
-def _array(name: str, what: str, given: object) -> NDArray[Any]:
+def _array(what: str, given: object) -> NDArray[Any]:
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
         # Lists of unequal lengths, or an object whose own conversion fails.
-        raise InputError(f"load of data set {name!r} returned {what} that are no array: {in_words(error)}") from error
+        raise InputError(f"returned {what} that are no array: {in_words(error)}") from error

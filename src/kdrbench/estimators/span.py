@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.arrays import Device, is_device_array, namespace_of, row_chunks
+from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.paradigms import Learned
@@ -62,14 +62,11 @@ class FeatureSpan:
         mean = np.zeros(self.n_features) if self.mean is None else self.mean
         if isinstance(features, Samples):
             return _LoweredSamples(features, mean, np.eye(self.n_features) if self.basis is None else self.basis)
-        if is_device_array(features):
-            device = Device.of(features)
-            centred = features if self.mean is None else features - device.xp.astype(device.up(mean), features.dtype)
-            if self.basis is None:
-                return centred
-            return centred @ device.xp.astype(device.up(self.basis), features.dtype)
-        centred = features if self.mean is None else features - mean
-        return centred if self.basis is None else np.ascontiguousarray(centred @ self.basis)
+        device = Device.of(features)
+        centred = features if self.mean is None else features - contiguous(device.up(mean), features.dtype)
+        if self.basis is None:
+            return centred
+        return contiguous(centred @ contiguous(device.up(self.basis), features.dtype), features.dtype)
 
     def restricted(self, projection: FloatArray, count: int) -> FloatArray:
         """Return ``count`` orthonormal columns of the span (r x count), those of d x q ``projection`` in it first.
@@ -204,11 +201,9 @@ def _complement(basis: FloatArray) -> FloatArray:
 def _blocks(features: Any) -> Iterator[Any]:
     if isinstance(features, Samples):
         yield from (values for _, values in features.blocks(slice(0, len(features))))
-    elif is_device_array(features):
-        xp = namespace_of(features)
-        yield from (xp.astype(features[rows, :], xp.float64) for rows in row_chunks(*features.shape))
     else:
-        yield from (features[rows] for rows in row_chunks(*features.shape))
+        wide = Device.of(features).wide
+        yield from (wide(features[rows, :]) for rows in row_chunks(*features.shape))
 
 
 def _ranges(features: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -248,11 +243,9 @@ def _correlations(
 
 
 def _scaled(values: Any, mean: FloatArray, unit: FloatArray, places: NDArray[np.intp]) -> Any:
-    if not is_device_array(values):
-        return (values[:, places] - mean[places]) / unit[places]
     device = Device.of(values)
     return (device.xp.take(values, device.up(places), axis=1) - device.up(mean[places])) / device.up(unit[places])
 
 
 def _on_host(array: Any) -> FloatArray:
-    return Device.of(array).down(array) if is_device_array(array) else np.asarray(array)
+    return Device.of(array).down(array)

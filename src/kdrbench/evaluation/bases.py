@@ -35,12 +35,14 @@ forms and the bounds are ours.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln
 
+from kdrbench.arrays import Device, set_product
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 
@@ -149,11 +151,11 @@ class Monomials(Basis):
 
     def features(self, samples: FloatArray) -> FloatArray:
         """Return phi, m x c."""
-        result = np.empty((self.size, samples.shape[1]))
-        result[0] = np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples)) if self.damped else 1.0
+        result: FloatArray = Device.of(samples).zeros(self.size, samples.shape[1])
+        result[0, :] = np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples)) if self.damped else 1.0
         # All monomials of one degree whose last variable is the same come from one product.
         for made, source, axis in self._steps:
-            np.multiply(result[source], samples[axis], out=result[made])
+            set_product(result[made, :], result[source, :], samples[axis, :])
         return result
 
     def whitened(self, sums: FloatArray) -> FloatArray:
@@ -303,7 +305,10 @@ class Landmarks(Basis):
 
 
 class Powers(Monomials):
-    """The monomials of (s u'v + c)^p, times a factor; not damped: d phi / du_a = D_a phi."""
+    """The monomials of (s u'v + c)^p, times a factor; not damped: d phi / du_a = D_a phi.
+
+    By the multinomial theorem M is diagonal, so that BB' = (s u_i'u_j + c)^p for B = phi' M^1/2.
+    """
 
     damped = False
 
@@ -317,3 +322,33 @@ class Powers(Monomials):
         self._scales = (
             factor * (scales * np.power(kernel.offset, degree - np.arange(degree + 1.0)))[powers] * self._scales
         )
+
+    def factor(self, samples: FloatArray) -> FloatArray:
+        """Return B (n x m) of ``samples`` (n x q), which may be on a device."""
+        return self._weighed(self.features(_contiguous_rows(samples)))
+
+    def factor_change(self, samples: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return the derivative of B along the change ``moved`` (n x q) of the samples."""
+        rows, turns = _contiguous_rows(samples), _contiguous_rows(moved)
+        features = self.features(rows)
+        changes = Device.of(samples).zeros(*features.shape)
+        for made, source, axis in self._steps:
+            set_product(changes[made, :], changes[source, :], rows[axis, :])
+            changes[made, :] += features[source, :] * turns[axis, :]
+        return self._weighed(changes)
+
+    def _weighed(self, features: FloatArray) -> FloatArray:
+        features *= Device.of(features).up(np.sqrt(self._scales)[:, None])
+        # The transpose costs nothing.
+        columns: FloatArray = features.T
+        return columns
+
+
+@cache
+def powers(n_dimensions: int, kernel: Polynomial, degree: int) -> Powers:
+    """Return the monomials of (s u'v + c)^p for p = ``degree``, with s and c those of the kernel."""
+    return Powers(n_dimensions, kernel, degree, 1.0)
+
+
+def _contiguous_rows(samples: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(samples.T) if isinstance(samples, np.ndarray) else samples.T

@@ -219,7 +219,7 @@ def as_polynomial(kernel: object) -> Polynomial | None:
 
 
 def n_monomials(n_components: int, degree: int) -> int:
-    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
+    """Return the number of monomials of q variables up to a degree: C(q + degree, degree)."""
     return comb(n_components + degree, degree)
 
 

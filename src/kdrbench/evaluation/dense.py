@@ -17,17 +17,15 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.weights import initial_slope
-from kdrbench.kernels import Kernel, Pairing, RelativeGaussian, terms_of
-from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
+from kdrbench.kernels import Pairing, RelativeGaussian, terms_of
+from kdrbench.kernels.family import FloatArray, derivatives_at, pairing_values
 from kdrbench.problems import TraceObjective
-
-_Parts = Callable[[Kernel, FloatArray], tuple[FloatArray, ...]]
 
 
 class DenseProblem(PairSums):
@@ -41,13 +39,13 @@ class DenseProblem(PairSums):
 
     def _value(self, projection: FloatArray) -> float:
         self._move_to(projection)
-        return self._weighed(self._summed(lambda kernel, beta: (kernel.value(beta),)))
+        return self._weighed(self._summed((0,)))
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         self._move_to(projection)
         if "slopes" in self._held:
             return self._value(projection), self._gradient(projection)
-        both = self._summed(value_and_derivative)
+        both = self._summed((0, 1))
         self._held["slopes"] = {pairing: self._gamma * slopes for pairing, (_, slopes) in both.items()}
         return self._weighed(both), self._gradient(projection)
 
@@ -104,12 +102,12 @@ class DenseProblem(PairSums):
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in pairings}
         self._point = projection.copy()
 
-    def _summed(self, function: _Parts) -> dict[Pairing, tuple[FloatArray, ...]]:
-        """Return sum_i mu_i g_i(beta) for each pairing, and each array g that ``function`` returns."""
-        totals: dict[Pairing, tuple[FloatArray, ...]] = {}
+    def _summed(self, orders: tuple[int, ...]) -> dict[Pairing, Sequence[FloatArray]]:
+        """Return sum_i mu_i g_i(beta) for each pairing, and each derivative g of f of these orders."""
+        totals: dict[Pairing, Sequence[FloatArray]] = {}
         for term in self._terms:
             pairing = term.kernel.pairing
-            parts = function(term.kernel, self._beta[pairing])
+            parts = derivatives_at(term.kernel, self._beta[pairing], orders)
             for number, part in enumerate(parts):
                 if term.weight != 1.0:
                     part *= float(term.weight)
@@ -118,21 +116,21 @@ class DenseProblem(PairSums):
             totals.setdefault(pairing, parts)
         return totals
 
-    def _weighed(self, sums: dict[Pairing, tuple[FloatArray, ...]]) -> float:
+    def _weighed(self, sums: dict[Pairing, Sequence[FloatArray]]) -> float:
         """Return sum_ij Gamma_ij v_ij of the first array v of each pairing."""
         return sum(float(np.vdot(self._gamma, parts[0])) for parts in sums.values())
 
     def _slopes(self) -> dict[Pairing, FloatArray]:
         """Return G = Gamma * f'(beta), made once a point."""
-        return self._once("slopes", lambda kernel, beta: (kernel.derivative(beta),))
+        return self._once("slopes", 1)
 
     def _curvatures(self) -> dict[Pairing, FloatArray]:
         """Return Gamma * f''(beta), made once a point."""
-        return self._once("curvatures", lambda kernel, beta: (kernel.second_derivative(beta),))
+        return self._once("curvatures", 2)
 
-    def _once(self, name: str, function: _Parts) -> dict[Pairing, FloatArray]:
+    def _once(self, name: str, order: int) -> dict[Pairing, FloatArray]:
         if name not in self._held:
-            self._held[name] = {pairing: parts[0] for pairing, parts in self._summed(function).items()}
+            self._held[name] = {pairing: parts[0] for pairing, parts in self._summed((order,)).items()}
             for weights in self._held[name].values():
                 weights *= self._gamma
         return self._held[name]

@@ -1,7 +1,7 @@
 """Exact evaluation linear in n, for kernels whose slopes have explicit features.
 
 For the polynomial (s beta + c)^p of dot products, beta = P P' with P = XW, the slope f' and the curvature f'' are
-polynomials of lower degree, so with the monomial features B_1 and B_2 of :func:`monomial_features`
+polynomials of lower degree, so with explicit features B_1 and B_2
 
     G = Gamma * f'  = p s Gamma * B_1 B_1',           B_1 of degree p - 1
     C = Gamma * f'' = p (p - 1) s^2 Gamma * B_2 B_2', B_2 of degree p - 2
@@ -16,8 +16,7 @@ G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes a
 in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
 The Hessian on all directions is made of such sums, too.
 The features are explicit by the multinomial theorem: (scale p_i'p_j + offset)^k = (BB')_ij for the array B, n x
-C(q + k, k), whose columns are the monomials sqrt(k! / prod_a e_a!) prod_a z_a^e_a over all exponents e with sum k, for
-z = (sqrt(scale) p, sqrt(offset)).
+C(q + k, k), of monomials of p up to degree k (:class:`.bases.Powers`).
 
 Features on a device have their sums there.
 """
@@ -25,16 +24,15 @@ Features on a device have their sums there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
-from math import factorial, prod, sqrt
+from functools import cached_property
 
 import numpy as np
 
-from kdrbench.arrays import Device, contiguous, inner, is_device_array, namespace_of, row_products
+from kdrbench.arrays import contiguous, inner, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.bases import monomial_steps
-from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
+from kdrbench.evaluation.bases import Powers, powers
+from kdrbench.evaluation.cost_model import as_polynomial
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
 from kdrbench.kernels import Polynomial, Squared
@@ -239,24 +237,19 @@ class _Point:
 
     def changes_along(self, moved: FloatArray) -> Rows:
         """Return the derivative of B_1 along R = ``moved``."""
-        polynomial = self.polynomial
-
-        def made(rows: slice) -> FloatArray:
-            degree, offset, scale = polynomial.degree - 1, polynomial.offset, polynomial.scale
-            return monomial_changes(self.samples[rows, :], moved[rows, :], degree, offset, scale)
-
-        return self._held(made, polynomial.degree - 1)
+        basis = self._powers(self.polynomial.degree - 1)
+        return self._held(lambda rows: basis.factor_change(self.samples[rows, :], moved[rows, :]), basis.size)
 
     def _monomials(self, degree: int) -> Rows:
-        def made(rows: slice) -> FloatArray:
-            return monomial_features(self.samples[rows, :], degree, self.polynomial.offset, self.polynomial.scale)
+        basis = self._powers(degree)
+        return self._held(lambda rows: basis.factor(self.samples[rows, :]), basis.size)
 
-        return self._held(made, degree)
+    def _powers(self, degree: int) -> Powers:
+        return powers(self.samples.shape[1], self.polynomial, degree)
 
-    def _held(self, made: Callable[[slice], FloatArray], degree: int) -> Rows:
+    def _held(self, made: Callable[[slice], FloatArray], size: int) -> Rows:
         """Return all rows at once if they are few, or what makes them."""
-        n_samples, n_components = self.samples.shape
-        return made(slice(None)) if n_samples * n_monomials(n_components, degree) <= _HELD_ENTRIES else made
+        return made(slice(None)) if self.samples.shape[0] * size <= _HELD_ENTRIES else made
 
     @cached_property
     def own_slopes(self) -> FloatArray:
@@ -276,66 +269,3 @@ class _Point:
         xp = namespace_of(self.samples)
         columns = xp.concat([self.samples, xp.ones_like(self.samples[:, :1])], axis=1)
         return self.factor * self._sums.applied(self.slope_features, columns)
-
-
-def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
-    """Return B of P = ``samples`` (n x q) for k = ``degree``."""
-    variables = _variables(samples, scale, offset)
-    levels, factors = _recipe(variables.shape[0], degree)
-    rows = namespace_of(samples).ones_like(variables[:1, :])
-    for level in levels:
-        rows = _products(rows, variables, level)
-    return _weighed(rows, factors)
-
-
-def monomial_changes(samples: FloatArray, moved: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
-    """Return dB, the derivative of :func:`monomial_features` along the change ``moved`` (n x q) of the samples."""
-    variables, turns = _variables(samples, scale, offset), _variables(moved, scale, 0.0)
-    (levels, factors), xp = _recipe(variables.shape[0], degree), namespace_of(samples)
-    rows = xp.ones_like(variables[:1, :])
-    changes = xp.zeros_like(rows)
-    for level in levels:
-        changes = _products(changes, variables, level)
-        changes += _products(rows, turns, level)
-        rows = _products(rows, variables, level)
-    return _weighed(changes, factors)
-
-
-# For each variable, the number of monomials of a degree less that it multiplies: those without a later variable.
-_Level = tuple[int, ...]
-
-
-@cache
-def _recipe(n_variables: int, degree: int) -> tuple[tuple[_Level, ...], tuple[float, ...]]:
-    """Return how monomials of each degree up to this one are made, and the factors of the last ones."""
-    exponents, steps = monomial_steps(n_variables, degree)
-    counts = [source.stop - source.start for _, source, _ in steps]
-    levels = tuple(tuple(counts[begin : begin + n_variables]) for begin in range(0, len(counts), n_variables))
-    last = exponents[exponents.sum(axis=1) == degree]
-    return levels, tuple(sqrt(factorial(degree) / prod(map(factorial, powers))) for powers in last.tolist())
-
-
-def _variables(samples: FloatArray, scale: float, offset: float) -> FloatArray:
-    """Return z as contiguous rows."""
-    rows = samples.T
-    last = sqrt(offset) * namespace_of(samples).ones_like(rows[:1, :])
-    variables: FloatArray = namespace_of(samples).concat([sqrt(scale) * rows, last], axis=0)
-    return np.ascontiguousarray(variables) if isinstance(variables, np.ndarray) else variables
-
-
-def _products(rows: FloatArray, variables: FloatArray, level: _Level) -> FloatArray:
-    if is_device_array(rows):
-        parts = [rows[:count, :] * variables[axis, :] for axis, count in enumerate(level)]
-        products: FloatArray = namespace_of(rows).concat(parts, axis=0)
-        return products
-    products, begin = np.empty((sum(level), rows.shape[1]), dtype=rows.dtype), 0
-    for axis, count in enumerate(level):
-        np.multiply(rows[:count], variables[axis], out=products[begin : begin + count])
-        begin += count
-    return products
-
-
-def _weighed(rows: FloatArray, factors: tuple[float, ...]) -> FloatArray:
-    """Return the rows times their factors, as columns; the transpose costs nothing."""
-    rows *= contiguous(Device.of(rows).up(np.array(factors)[:, None]), rows.dtype)
-    return rows.T

@@ -19,8 +19,8 @@ from itertools import islice
 
 import numpy as np
 
+from kdrbench.evaluation.bases import powers
 from kdrbench.evaluation.cost_model import Evaluation, as_polynomial, n_monomials
-from kdrbench.evaluation.factored import monomial_features
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.combination import kernel_values
@@ -161,7 +161,7 @@ def gram_operator(
         return DenseGram(array)
     if evaluation.evaluator != "panels":
         widest = int(min(n_samples // _RANK_SHARE, budget * 2**20 / (8 * n_samples)))
-        factors = _exact_factors(kernel, samples, widest)
+        factors = _explicit_factors(kernel, samples, widest)
         if factors is None and evaluation.tolerance > 0:
             allowed = min(widest, int(_RANK_ROOTS * np.sqrt(n_samples)) if rank is None else rank)
             factors = bounded_factor(kernel, samples, evaluation.tolerance, allowed, always=rank is not None)
@@ -171,7 +171,7 @@ def gram_operator(
     return PanelGram(kernel, samples, threads=evaluation.threads, kept=kept)
 
 
-def _exact_factors(
+def _explicit_factors(
     kernel: Kernel | Combination, samples: FloatArray, widest: int
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return L and R with LR' = K exactly, side by side for the members of a combination; ``None`` if too wide."""
@@ -189,7 +189,7 @@ def _exact_factors(
             left.append(term.weight * np.hstack([centred, -squares, -ones]))
             right.append(np.hstack([2.0 * centred, ones, squares]))
         else:
-            right.append(monomial_features(samples, polynomial.degree, polynomial.offset, polynomial.scale))
+            right.append(powers(n_components, polynomial, polynomial.degree).factor(samples))
             left.append(right[-1] if term.weight == 1.0 else term.weight * right[-1])
     # One member's are not copied.
     return (left[0], right[0]) if len(left) == 1 else (np.hstack(left), np.hstack(right))

@@ -177,7 +177,8 @@ class PairwiseSumProblem(Evaluator):
         """Return 1/2 sum_ij Gamma_ij s_ij A_ij."""
 
         def summand(weight: float, a: FloatArray, b: FloatArray) -> FloatArray:
-            return 0.5 * weight * (np.outer(a, b) + np.outer(b, a))
+            product = np.outer(a, b)
+            return 0.5 * weight * (product + product.T)
 
         return self._summed(np.zeros((self.n_features,) * 2), projection, slope, summand)
 
@@ -196,7 +197,7 @@ class PairwiseSumProblem(Evaluator):
                     a, b = self._features[i], self._features[j]
                     if term.kernel.pairing is Pairing.DIFFERENCE:
                         a = b = a - b
-                    beta = np.full((1, 1), float(a @ projection @ projection.T @ b))
+                    beta = np.array([[a @ projection @ projection.T @ b]])
                     kernel = restricted(term.kernel, slice(i, i + 1), slice(j, j + 1))
                     values = term.weight * float(function(kernel, beta)[0, 0])
                     total += summand(self._gamma[i, j] * values, a, b)

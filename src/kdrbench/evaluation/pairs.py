@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from math import isqrt, perm
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +22,8 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
-from kdrbench.kernels import (
-    EstimatedGaussian,
-    Gaussian,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    restricted,
-    terms_of,
-)
-from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
+from kdrbench.kernels import Pairing, RelativeGaussian, restricted, terms_of
+from kdrbench.kernels.family import Derivatives, FloatArray, Kernel, derivatives_at, form_of
 from kdrbench.problems import FactoredGamma, TraceObjective
 from kdrbench.samples.passes import chunks
 
@@ -58,8 +47,8 @@ def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatAr
     A kernel with bandwidths must have them in the order of the samples.
     """
     xp = namespace_of(samples)
-    affine = (-0.5, 0.0) if isinstance(kernel, RelativeGaussian) else _affine_argument(kernel)
-    scale, offset = affine or (1.0, 0.0)
+    form = form_of(kernel)
+    scale, offset = (form.scale, form.offset) if form else (1.0, 0.0)
     limits: list[float | None] = [None, None]
     ones = xp.ones_like(samples[:, :1])
     if kernel.pairing is Pairing.DOT:
@@ -79,108 +68,19 @@ def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatAr
             up = Device.of(samples).up
             left, right = left * up(rows), right * up(columns.T)
         # Rounding may leave distances of coinciding samples a little below zero.
-        if affine is None or not rounding <= _HARMLESS * (offset or 1.0):
+        if form is None or not rounding <= _HARMLESS * (offset or 1.0):
             limits[0 if scale > 0 else 1] = offset
     return contiguous(left, dtype), contiguous(right.T, dtype), limits
 
 
-def _affine_argument(kernel: Kernel) -> tuple[float, float] | None:
-    """Return (a, b) where the kernel is a function of a beta + b that may take the memory of its argument."""
-    # Subclasses may have another f.
-    if isinstance(kernel, Gaussian) and type(kernel) in (Gaussian, EstimatedGaussian):
-        return -0.5 / float(kernel.sigma) ** 2, 0.0
-    if type(kernel) is Multiquadric:
-        return 1.0, float(kernel.offset) ** 2
-    return (float(kernel.scale), float(kernel.offset)) if type(kernel) is Polynomial else None
-
-
-def value_per_slope(kernel: Kernel) -> tuple[float, float] | None:
-    """Return (c, e) with f = (c + e beta) f': F is then a sum of what its gradient takes; ``None`` for others."""
-    if isinstance(kernel, Gaussian) and type(kernel) in (Gaussian, EstimatedGaussian):
-        return -2.0 * float(kernel.sigma) ** 2, 0.0
-    if type(kernel) is Multiquadric:
-        return 2.0 * float(kernel.offset) ** 2, 2.0
-    if type(kernel) is Polynomial:
-        return float(kernel.offset) / (kernel.degree * float(kernel.scale)), 1.0 / kernel.degree
-    return (0.0, 1.0) if type(kernel) in (Linear, Squared) else None
-
-
-def _derivatives(
-    kernel: Kernel, argument: FloatArray, spare: FloatArray | None, orders: tuple[int, ...]
-) -> Iterator[tuple[float, FloatArray]]:
-    """Yield a number and an array for each of consecutive ``orders``: their product is that derivative of f(beta).
-
-    It is so but for the factors of :meth:`Sweep.scaled`: columns and sums are multiplied by these, not every pair.
-    ``argument`` is what the product of :func:`_arguments` makes. An array holds until the next one is asked for, and
-    may take the memory of the argument or of ``spare``, where that is given.
-    """
-    affine = _affine_argument(kernel)
-    if isinstance(kernel, RelativeGaussian) or (isinstance(kernel, Gaussian) and affine):
-        values, slope = _in_place(namespace_of(argument).exp, argument, spare), affine[0] if affine else -0.5
-        for order in orders:
-            yield slope**order, values
-    elif isinstance(kernel, Multiquadric) and affine:
-        yield from _of_multiquadric(argument, spare, orders)
-    elif isinstance(kernel, Polynomial) and affine:
-        powers = _powers(argument, spare, [max(kernel.degree - order, 0) for order in orders])
-        for order, power in zip(orders, powers, strict=True):
-            yield perm(kernel.degree, order) * float(kernel.scale) ** order, power
-    elif type(kernel) in (Linear, Squared):
-        xp, sign = namespace_of(argument), 1.0 if type(kernel) is Linear else -1.0
-        for order in orders:
-            yield sign, (lambda beta: beta, xp.ones_like, xp.zeros_like)[order](argument)
-    else:
-        for array in _of_user(kernel, argument, orders):
-            yield 1.0, array
-
-
-def _in_place(function: Any, argument: FloatArray, spare: FloatArray | None) -> FloatArray:
-    """Return a function of the argument, in its memory where there is memory to spare."""
-    values: FloatArray = function(argument) if spare is None else function(argument, out=argument)
-    return values
-
-
-def _of_multiquadric(
-    argument: FloatArray, spare: FloatArray | None, orders: tuple[int, ...]
-) -> Iterator[tuple[float, FloatArray]]:
-    root = _in_place(namespace_of(argument).sqrt, argument, spare)
-    if 0 in orders:
-        yield -1.0, root
-    if orders == (0,):
-        return
-    inverse = 1.0 / root if spare is None else np.reciprocal(root, out=root)
-    if 1 in orders:
-        yield -0.5, inverse
-    if 2 in orders:
-        yield 0.25, multiply(multiply(inverse, inverse, spare), inverse, spare)
-
-
-def _powers(base: FloatArray, spare: FloatArray | None, exponents: list[int]) -> list[FloatArray]:
-    """Return one power of ``base``, or two whose exponents differ by at most one, the higher one first."""
-    lowest = exponents[-1]
-    if lowest == 0:
-        ones = namespace_of(base).ones_like(base)
-        return [base if exponent else ones for exponent in exponents]
-    if lowest == 1:
-        return [multiply(base, base, spare), base][-len(exponents) :]
-    # Quicker than numpy's power.
-    power = multiply(base, base, spare)
-    for _ in range(lowest - 2):
-        power *= base
-    return [multiply(base, power, None if spare is None else base), power] if len(exponents) > 1 else [power]
-
-
-def _of_user(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Iterator[FloatArray]:
-    """Yield a user's functions of beta; ``InputError`` where they are not written for arrays of the device."""
-    functions = (kernel.value, kernel.derivative, kernel.second_derivative)
+def _user_derivatives(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Derivatives:
+    """Yield 1 and a user's functions of beta; ``InputError`` where they are not written for arrays of the device."""
     if not is_device_array(beta):
-        together = orders == (0, 1)
-        arrays = value_and_derivative(kernel, beta) if together else (functions[order](beta) for order in orders)
-        yield from (array.astype(beta.dtype, copy=False) for array in arrays)
+        yield from ((1.0, array.astype(beta.dtype, copy=False)) for array in derivatives_at(kernel, beta, orders))
         return
     for order in orders:
         try:
-            values = functions[order](beta)
+            (values,) = derivatives_at(kernel, beta, (order,))
             why: object = None if is_device_array(values) and values.shape == beta.shape else type(values).__name__
         except (TypeError, AttributeError, RuntimeError) as error:
             why = error
@@ -189,7 +89,7 @@ def _of_user(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Itera
                 f"{type(kernel).__name__} does not work with arrays of this device ({why}); write its functions with "
                 "operators, or with array_api_compat.array_namespace(beta), or pass features as numpy arrays"
             )
-        yield contiguous(values, beta.dtype)
+        yield 1.0, contiguous(values, beta.dtype)
 
 
 def single_precision_features(objective: TraceObjective) -> FloatArray:
@@ -227,9 +127,16 @@ class Block(NamedTuple):
         """Return further memory of the argument's shape."""
         return _shaped(self.memory[number], self.argument.shape)
 
-    def derivatives(self, orders: tuple[int, ...]) -> Iterator[tuple[float, FloatArray]]:
-        """Return what yields :func:`_derivatives`, zero on a diagonal that does not count. Once."""
-        found = _derivatives(self.kernel, self.argument, self.spare(0), orders)
+    def derivatives(self, orders: tuple[int, ...]) -> Derivatives:
+        """Yield the derivatives of f as :class:`.Form` does, zero on a diagonal that does not count. Once.
+
+        They lack the factors of :meth:`Sweep.scaled`: columns and sums are multiplied by these, not every pair.
+        """
+        form = form_of(self.kernel)
+        if form is None:
+            found = _user_derivatives(self.kernel, self.argument, orders)
+        else:
+            found = form.derivatives(self.argument, orders, self.spare(0))
         return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
 
     def counted(self, values: FloatArray) -> float:
@@ -242,7 +149,7 @@ class Block(NamedTuple):
         return total if self.on_diagonal else 2.0 * total
 
 
-def _hollow(arrays: Iterator[tuple[float, FloatArray]]) -> Iterator[tuple[float, FloatArray]]:
+def _hollow(arrays: Derivatives) -> Derivatives:
     for number, array in arrays:
         if is_device_array(array):
             xp = namespace_of(array)

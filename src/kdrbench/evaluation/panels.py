@@ -20,10 +20,10 @@ from operator import add
 
 from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, value_per_slope, with_ones
+from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, with_ones
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, form_of
 from kdrbench.problems import TraceObjective
 from kdrbench.samples.passes import run_pass
 
@@ -59,7 +59,8 @@ class PanelProblem(PairSums):
         given = self._samples(projection)
         value, through, xp = 0.0, self._device.zeros(*given.shape), namespace_of(given)
         for term in self._terms:
-            pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
+            pairing, form = term.kernel.pairing, form_of(term.kernel)
+            ratio = form and form.ratio
             # Sums of squared distances cancel.
             samples = given - xp.mean(given, axis=0) if pairing is Pairing.DIFFERENCE else given
             sums = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})

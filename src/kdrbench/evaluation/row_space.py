@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from kdrbench.arrays import Device, HostRows, is_device_array, row_chunks, rows_at
+from kdrbench.arrays import Device, HostRows, contiguous, row_chunks
 from kdrbench.kernels.family import FloatArray
 
 # Below this share of the largest, diagonal entries of R are rounding.
@@ -43,7 +43,6 @@ class RowSpace:
 
 def row_space_of(features: FloatArray) -> RowSpace | None:
     """Return Q (d x r) and X Q, or ``None`` where it would save little."""
-    on_device = is_device_array(features)
     device = Device.of(features)
     largest = [device.xp.max(device.xp.abs(features[rows, :]), axis=0) for rows in row_chunks(*features.shape)]
     used = np.flatnonzero(np.max([device.down(part) for part in largest], axis=0))
@@ -53,8 +52,8 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
     if len(used) <= n_samples:
         axes = np.zeros((n_features, len(used)))
         axes[used, np.arange(len(used))] = 1.0
-        return RowSpace(axes, rows_at(features.T, used).T if on_device else features[:, used])
-    if on_device:
+        return RowSpace(axes, device.xp.take(features, device.up(used), axis=1))
+    if not device.is_host:
         # Smaller than d x d: the coordinates, which ties of a start depend on, are those of numpy.
         space = row_space_of(HostRows(features)[:])
         return space and RowSpace(space.basis, device.up(space.features))
@@ -79,11 +78,9 @@ def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:
     beyond = _outside(inside.basis, projection)
     # Samples have nothing outside their row space.
     shape, basis = (inside.features.shape[0], beyond.shape[1]), np.hstack([inside.basis, beyond])
-    if is_device_array(inside.features):
-        device = Device.of(inside.features)
-        nothing = device.xp.astype(device.zeros(*shape), inside.features.dtype)
-        return RowSpace(basis, device.xp.concat([inside.features, nothing], axis=1))
-    return RowSpace(basis, np.hstack([inside.features, np.zeros(shape)]))
+    device = Device.of(inside.features)
+    nothing = contiguous(device.zeros(*shape), inside.features.dtype)
+    return RowSpace(basis, device.xp.concat([inside.features, nothing], axis=1))
 
 
 def _outside(within: FloatArray, projection: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.bases import Basis, Powers, pairs_of, with_one
+from kdrbench.evaluation.bases import Basis, Powers, pairs_of, powers, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.evaluation.weights import initial_slope
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
@@ -331,7 +331,7 @@ class MonomialSums(SumsProblem):
 
     def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
         q = projection.shape[1]
-        return Powers(q, self._polynomial, self._polynomial.degree, 1.0), np.eye(q)
+        return powers(q, self._polynomial, self._polynomial.degree), np.eye(q)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         kernel, diagonal, (d, q) = self._polynomial, self._diagonal, projection.shape

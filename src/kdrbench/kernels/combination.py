@@ -20,7 +20,6 @@ from kdrbench.kernels.family import (
     Rows,
     Squared,
     pairing_block,
-    pairing_values,
     restricted,
 )
 
@@ -83,13 +82,7 @@ def has_powers_of_products(kernel: Kernel | Combination) -> bool:
 
 def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:
     """Return K_ij = f(beta_ij) for all pairs of rows of ``samples`` (n x q), n x n and symmetric."""
-    total: FloatArray = np.zeros((samples.shape[0],) * 2)
-    beta: dict[Pairing, FloatArray] = {}
-    for term in terms_of(kernel):
-        pairing = term.kernel.pairing
-        if pairing not in beta:
-            beta[pairing] = pairing_values(pairing, samples)
-        total += term.weight * term.kernel.value(beta[pairing])
+    total = kernel_values(terms_of(kernel), samples, samples)
     return 0.5 * (total + total.T)
 
 
@@ -188,13 +181,9 @@ def _blocks(kernels: Sequence[Kernel], features: FloatArray) -> Iterator[tuple[s
     cuts = [slice(begin, min(begin + _PANEL, len(features))) for begin in range(0, len(features), _PANEL)]
     for number, rows in enumerate(cuts):
         for columns in cuts[number:]:
-            # Samples have no distance from themselves, not even by rounding.
-            beta = {
-                pairing: pairing_values(pairing, features[rows])
-                if columns == rows
-                else pairing_block(pairing, features[rows], features[columns])
-                for pairing in {kernel.pairing for kernel in kernels}
-            }
+            left = features[rows]
+            right = left if columns == rows else features[columns]
+            beta = {pairing: pairing_block(pairing, left, right) for pairing in {one.pairing for one in kernels}}
             yield rows, columns, [restricted(kernel, rows, columns).value(beta[kernel.pairing]) for kernel in kernels]
 
 

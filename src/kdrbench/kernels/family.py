@@ -11,14 +11,18 @@ Source: Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensiona
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, Protocol
+from functools import cached_property, partial
+from itertools import islice
+from math import perm
+from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.arrays import namespace_of
+from kdrbench.arrays import is_device_array, multiply, namespace_of, row_products
 from kdrbench.errors import InputError, TooFewSamplesError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
@@ -41,24 +45,21 @@ class Pairing(StrEnum):
 
 def pairing_values(pairing: Pairing, samples: FloatArray) -> FloatArray:
     """Return beta for all pairs of rows of ``samples`` (n x q): their dot products, or squared distances."""
-    beta: FloatArray = samples @ samples.T
-    if pairing is Pairing.DIFFERENCE:
-        squared = np.diagonal(beta).copy()
-        beta *= -2.0
-        beta += squared[:, None]
-        beta += squared
-        # Rounding may leave distances of coinciding samples a little below zero.
-        np.maximum(beta, 0.0, out=beta)
-    return beta
+    return pairing_block(pairing, samples, samples)
 
 
 def pairing_block(pairing: Pairing, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return beta for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
+    """Return beta for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n.
+
+    Of one array with itself no sample has a distance from itself, not even by rounding.
+    """
     beta: FloatArray = left @ right.T
     if pairing is Pairing.DIFFERENCE:
+        squares = np.diagonal(beta).copy() if right is left else row_products(left, left)
         beta *= -2.0
-        beta += np.einsum("ij,ij->i", left, left)[:, None]
-        beta += np.einsum("ij,ij->i", right, right)
+        beta += squares[:, None]
+        beta += squares if right is left else row_products(right, right)
+        # Rounding may leave distances of coinciding samples a little below zero.
         np.maximum(beta, 0.0, out=beta)
     return beta
 
@@ -84,28 +85,133 @@ class Kernel(Protocol):
         ...
 
 
-def value_and_derivative(kernel: Kernel, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return f(beta) and f'(beta), with what both share computed once by kernels that have a method of this name."""
-    together = getattr(kernel, "value_and_derivative", None)
-    return together(beta) if callable(together) else (kernel.value(beta), kernel.derivative(beta))
+Derivatives = Iterator[tuple[float, FloatArray]]
 
 
-class _ConstantSlope:
+class Form(NamedTuple):
+    """f as a function of an argument a = ``scale`` beta + ``offset``, whose derivatives share what costs most.
+
+    ``derivatives(a, orders, spare)`` yields a number and an array for each of consecutive ``orders``: their product is
+    that derivative of f(beta). An array holds until the next one is asked for, and may take the memory of a, or of
+    ``spare`` where that is given; it holds for longer where arrays are ``apart``. ``ratio`` is (c, e) with
+    f = (c + e beta) f', if there are such numbers.
+    """
+
+    scale: float
+    offset: float
+    ratio: tuple[float, float] | None
+    derivatives: Callable[[FloatArray, tuple[int, ...], FloatArray | None], Derivatives]
+    apart: bool = False
+
+
+class _OfForm(ABC):
+    """A kernel with a :class:`Form`, from which all else follows."""
+
+    @cached_property
+    @abstractmethod
+    def form(self) -> Form:
+        """The function f and its derivatives."""
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return f(beta)."""
+        return self.at(beta, (0,))[0]
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f'(beta)."""
+        return self.at(beta, (1,))[0]
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return f''(beta)."""
+        return self.at(beta, (2,))[0]
+
+    def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
+        """Return the derivatives of consecutive ``orders`` at beta, with what they share computed once."""
+        form = self.form
+        argument: FloatArray = form.scale * beta
+        if form.offset:
+            argument += form.offset
+        derivatives = form.derivatives(argument, orders, None)
+        # The last array may be changed.
+        before = islice(derivatives, len(orders) - 1)
+        found = [array if form.apart and factor == 1.0 else factor * array for factor, array in before]
+        factor, last = next(derivatives)
+        if factor != 1.0:
+            last *= factor
+        return [*found, last]
+
+
+def _line(sign: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
+    xp = namespace_of(argument)
+    for order in orders:
+        yield sign, (lambda beta: beta, xp.ones_like, xp.zeros_like)[order](argument)
+
+
+def _exponential(rate: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
+    values = _applied(namespace_of(argument).exp, argument)
+    for order in orders:
+        yield rate**order, values
+
+
+def _negative_root(argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
+    root = _applied(namespace_of(argument).sqrt, argument)
+    if 0 in orders:
+        yield -1.0, root
+    if orders == (0,):
+        return
+    inverse = 1.0 / root if is_device_array(root) else np.reciprocal(root, out=root)
+    if 1 in orders:
+        yield -0.5, inverse
+    if 2 in orders:
+        cubes = multiply(inverse, inverse, spare)
+        cubes *= inverse
+        yield 0.25, cubes
+
+
+def _power(
+    degree: int, factors: list[float], argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None
+) -> Derivatives:
+    last = orders[-1]
+    lower = _raised(argument, max(degree - last, 0), spare)
+    if len(orders) > 1:
+        yield factors[last - 1], _times(argument, lower, spare) if degree >= last else lower
+    yield factors[last], lower
+
+
+def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatArray:
+    if exponent < 2:
+        first: FloatArray = base if exponent else namespace_of(base).ones_like(base)
+        return first
+    # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
+    power: FloatArray = multiply(base, base, spare)
+    for _ in range(exponent - 2):
+        power *= base
+    return power
+
+
+def _times(base: FloatArray, power: FloatArray, spare: FloatArray | None) -> FloatArray:
+    """Return base times its power, in the memory of the base where neither is needed again."""
+    product: FloatArray = multiply(base, power, spare if power is base or is_device_array(base) else base)
+    return product
+
+
+def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
+    """Return a function of the argument, in its memory but on a device."""
+    return function(argument) if is_device_array(argument) else function(argument, out=argument)
+
+
+class _ConstantSlope(_OfForm):
     """f(beta) = s beta for a sign s."""
 
     _sign: ClassVar[float]
 
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return s beta."""
-        return self._sign * beta
+    @cached_property
+    def form(self) -> Form:
+        """The line s beta."""
+        return Form(1.0, 0.0, (0.0, 1.0), partial(_line, self._sign))
 
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return s."""
-        return np.full_like(beta, self._sign)
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return 0."""
-        return np.zeros_like(beta)
+    def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
+        """Return s beta, s or 0 for each of the orders."""
+        return [self._sign * beta if order == 0 else np.full_like(beta, self._sign * (order == 1)) for order in orders]
 
 
 @dataclass(frozen=True)
@@ -130,7 +236,7 @@ class Squared(_ConstantSlope):
 
 
 @dataclass(frozen=True)
-class Multiquadric:
+class Multiquadric(_OfForm):
     """f(beta) = -sqrt(beta + offset^2) over the difference pairing; offset > 0 is a distance.
 
     The sign makes the kernel conditionally positive definite; the papers' definition table prints it without
@@ -145,29 +251,15 @@ class Multiquadric:
     def __post_init__(self) -> None:
         check_parameters(self, "multiquadric")
 
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return -sqrt(beta + offset^2)."""
-        return -np.sqrt(beta + self.offset**2)
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return -1 / (2 sqrt(beta + offset^2))."""
-        return -0.5 / np.sqrt(beta + self.offset**2)
-
-    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both from one square root."""
-        root: FloatArray = beta + self.offset**2
-        np.sqrt(root, out=root)
-        slope = -0.5 / root
-        return np.negative(root, out=root), slope
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return 1 / (4 (beta + offset^2)^(3/2))."""
-        shifted = beta + self.offset**2
-        return 0.25 / (shifted * np.sqrt(shifted))
+    @cached_property
+    def form(self) -> Form:
+        """The root -sqrt(beta + offset^2), which is 2 (beta + offset^2) times its derivative."""
+        square = float(self.offset) ** 2
+        return Form(1.0, square, (2.0 * square, 2.0), _negative_root)
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(_OfForm):
     """f(beta) = (scale * beta + offset)^degree over the dot pairing.
 
     Raises ``InputError`` unless degree is an integer from 1 to 1000, offset >= 0 and scale > 0 (both finite).
@@ -181,73 +273,17 @@ class Polynomial:
     def __post_init__(self) -> None:
         check_parameters(self, "polynomial")
 
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return (scale beta + offset)^degree."""
-        return self._power(beta, self.degree)
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return degree scale (scale beta + offset)^(degree - 1)."""
-        return self.degree * self.scale * self._power(beta, self.degree - 1)
-
-    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both from one power: f is f' times (scale beta + offset), but for a factor."""
-        lower, value = self._power(beta, self.degree - 1), self._base(beta)
-        value *= lower
-        lower *= self.degree * self.scale
-        return value, lower
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return degree (degree - 1) scale^2 (scale beta + offset)^(degree - 2)."""
-        if self.degree == 1:
-            return np.zeros_like(beta)
-        factor = self.degree * (self.degree - 1) * self.scale**2
-        return factor * self._power(beta, self.degree - 2)
-
-    def _power(self, beta: FloatArray, exponent: int) -> FloatArray:
-        # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
-        if exponent == 0:
-            ones: FloatArray = namespace_of(beta).ones_like(beta)
-            return ones
-        base = self._base(beta)
-        result = base * base if exponent > 1 else base
-        for _ in range(exponent - 2):
-            result *= base
-        return result
-
-    def _base(self, beta: FloatArray) -> FloatArray:
-        base: FloatArray = self.scale * beta
-        base += self.offset
-        return base
-
-
-class _Exponential(ABC):
-    """f(beta) = exp(c beta) for a rate c < 0, or one for each pair."""
-
-    @abstractmethod
-    def _rate(self, beta: FloatArray) -> float | FloatArray:
-        """Return c."""
-
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return exp(c beta)."""
-        scaled: FloatArray = beta * self._rate(beta)
-        return np.exp(scaled, out=scaled)
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return c f(beta)."""
-        return self.value_and_derivative(beta)[1]
-
-    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both from one exponential."""
-        value = self.value(beta)
-        return value, value * self._rate(beta)
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return c^2 f(beta)."""
-        return self.value(beta) * self._rate(beta) ** 2
+    @cached_property
+    def form(self) -> Form:
+        """The power (scale beta + offset)^degree: (scale beta + offset) / (degree scale) times its derivative."""
+        scale, offset = float(self.scale), float(self.offset)
+        ratio = (offset / (self.degree * scale), 1.0 / self.degree)
+        factors = [perm(self.degree, order) * scale**order for order in range(3)]
+        return Form(scale, offset, ratio, partial(_power, self.degree, factors), apart=True)
 
 
 @dataclass(frozen=True)
-class Gaussian(_Exponential):
+class Gaussian(_OfForm):
     """f(beta) = exp(-beta / (2 sigma^2)) over the difference pairing; sigma > 0 is a distance.
 
     Raises ``InputError`` unless sigma is positive and its fourth power, in f'', neither overflows nor vanishes.
@@ -260,8 +296,11 @@ class Gaussian(_Exponential):
         check_parameters(self, "Gaussian")
         check_value("Gaussian sigma, in the unit of the features,", self.sigma, Interval(1e-75, 1e75))
 
-    def _rate(self, beta: FloatArray) -> float:
-        return float(-0.5 / self.sigma**2)
+    @cached_property
+    def form(self) -> Form:
+        """The function exp(-beta / (2 sigma^2)), which is -2 sigma^2 times its derivative."""
+        rate = -0.5 / float(self.sigma) ** 2
+        return Form(rate, 0.0, (1.0 / rate, 0.0), partial(_exponential, rate))
 
 
 @dataclass(frozen=True)
@@ -326,7 +365,7 @@ def projected_share(features: FloatArray, n_components: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class RelativeGaussian(_Exponential):
+class RelativeGaussian(_OfForm):
     """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".
 
     ``sigmas`` holds the n bandwidths, distances > 0; beta is the n x n array of all pairs of those samples, in
@@ -355,14 +394,45 @@ class RelativeGaussian(_Exponential):
         columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
         return 1.0 / self.sigmas[:, None], 1.0 / columns[None, :]
 
-    def _rate(self, beta: FloatArray) -> FloatArray:
+    @cached_property
+    def form(self) -> Form:
+        """The function exp(-b / 2) of b = beta / (sigma_i sigma_j); its derivatives are those by b."""
+        return Form(-0.5, 0.0, None, partial(_exponential, -0.5))
+
+    def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
+        """Return the derivatives of these orders at beta of the pairs."""
         rows, columns = self.inverse_sigmas
         if beta.shape != (shape := (rows.size, columns.size)):
             raise InputError(
                 f"this kernel has bandwidths for {shape[0]} samples, so beta must be {shape[0]} x {shape[1]}; "
                 f"got shape {beta.shape}"
             )
-        return -0.5 * (rows * columns)
+        rate = -0.5 * (rows * columns)
+        values = beta * rate
+        np.exp(values, out=values)
+        return [values * rate**order if order else values for order in orders]
+
+
+def form_of(kernel: Kernel) -> Form | None:
+    """Return the form of a kernel of this module; ``None`` for those of users, whose subclasses may have another f."""
+    return kernel.form if _is_ours(kernel) else None
+
+
+def derivatives_at(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Sequence[FloatArray]:
+    """Return the derivatives of f of consecutive ``orders`` at beta, with what they share computed once.
+
+    Of a kernel of the user's own that is done where it has a method ``value_and_derivative``.
+    """
+    if _is_ours(kernel):
+        return kernel.at(beta, orders)
+    if orders == (0, 1) and callable(together := getattr(kernel, "value_and_derivative", None)):
+        both: Sequence[FloatArray] = together(beta)
+        return both
+    return [getattr(kernel, ("value", "derivative", "second_derivative")[order])(beta) for order in orders]
+
+
+def _is_ours(kernel: Kernel) -> TypeGuard[_OfForm]:
+    return isinstance(kernel, _OfForm) and type(kernel).__module__ == __name__
 
 
 def restricted(kernel: Kernel, rows: Rows, columns: Rows) -> Kernel:

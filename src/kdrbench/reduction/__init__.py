@@ -7,62 +7,38 @@ from importlib import import_module
 
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
 
-__all__ = [
-    "LDA",
-    "LFDA",
-    "METHODS",
-    "PLSDA",
-    "SAVE",
-    "SIR",
-    "DirectionalRegression",
-    "GradientKDR",
-    "KernelDiscriminantAnalysis",
-    "LeadingComponents",
-    "MedianKernelPCA",
-    "RandomAxes",
-    "ReducerEntry",
-    "ShuffledLabels",
-    "SupervisedPCA",
-    "SupervisedUMAP",
-    "build_reducer",
-]
+_MODULES = {
+    **dict.fromkeys(("LDA", "PLSDA", "LeadingComponents", "MedianKernelPCA", "RandomAxes"), "adapters"),
+    **dict.fromkeys(("ShuffledLabels", "SupervisedUMAP"), "adapters"),
+    **dict.fromkeys(("LFDA", "KernelDiscriminantAnalysis"), "discriminants"),
+    **dict.fromkeys(("SAVE", "SIR", "DirectionalRegression"), "inverse_regression"),
+    **dict.fromkeys(("GradientKDR", "SupervisedPCA"), "kernel_dimension_reduction"),
+}
+__all__ = ["METHODS", "ReducerEntry", "build_reducer", *_MODULES]
 
 # Type checkers and editors take this name for true; that of `typing` would have to be imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kdrbench.reduction.adapters import (
-        LDA,
-        PLSDA,
-        LeadingComponents,
-        MedianKernelPCA,
-        RandomAxes,
-        ShuffledLabels,
-        SupervisedUMAP,
-    )
-    from kdrbench.reduction.discriminants import LFDA, KernelDiscriminantAnalysis
-    from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
-    from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
+    from kdrbench.reduction.adapters import LDA as LDA
+    from kdrbench.reduction.adapters import PLSDA as PLSDA
+    from kdrbench.reduction.adapters import LeadingComponents as LeadingComponents
+    from kdrbench.reduction.adapters import MedianKernelPCA as MedianKernelPCA
+    from kdrbench.reduction.adapters import RandomAxes as RandomAxes
+    from kdrbench.reduction.adapters import ShuffledLabels as ShuffledLabels
+    from kdrbench.reduction.adapters import SupervisedUMAP as SupervisedUMAP
+    from kdrbench.reduction.discriminants import LFDA as LFDA
+    from kdrbench.reduction.discriminants import KernelDiscriminantAnalysis as KernelDiscriminantAnalysis
+    from kdrbench.reduction.inverse_regression import SAVE as SAVE
+    from kdrbench.reduction.inverse_regression import SIR as SIR
+    from kdrbench.reduction.inverse_regression import DirectionalRegression as DirectionalRegression
+    from kdrbench.reduction.kernel_dimension_reduction import GradientKDR as GradientKDR
+    from kdrbench.reduction.kernel_dimension_reduction import SupervisedPCA as SupervisedPCA
 else:
-    _MODULES = {
-        "adapters": (
-            "LDA",
-            "PLSDA",
-            "LeadingComponents",
-            "MedianKernelPCA",
-            "RandomAxes",
-            "ShuffledLabels",
-            "SupervisedUMAP",
-        ),
-        "discriminants": ("KernelDiscriminantAnalysis", "LFDA"),
-        "inverse_regression": ("SAVE", "SIR", "DirectionalRegression"),
-        "kernel_dimension_reduction": ("GradientKDR", "SupervisedPCA"),
-    }
 
     def __getattr__(name):
         """Return a transformer, whose module is imported when it is first asked for."""
-        for module, names in _MODULES.items():
-            if name in names:
-                return getattr(import_module(f"{__name__}.{module}"), name)
+        if name in _MODULES:
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
