@@ -36,13 +36,13 @@ def test_a_cell_with_runs_that_were_not_made_is_not_lost():
     )
     with_bounds = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True)
     assert with_bounds.missing == ()
-    assert [(len(cell.runs), cell.n_not_made) for cell in with_bounds.cells[:2]] == [(7, 3), (10, 0)]
+    assert [(len(cell.runs), int(cell.rows["open"].sum())) for cell in with_bounds.cells[:2]] == [(7, 3), (10, 0)]
 
 
 def test_a_cell_of_which_no_run_was_made_lacks():
     records = of_table_4("ism", skipped=on_wine)
     (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True).missing
-    assert missing.endswith("no runs of Wine, Gaussian, ISM")
+    assert missing.endswith("no runs of Wine, Gaussian, ISM (ikdr.csv)")
 
 
 def test_iterations_of_runs_that_were_not_made_are_open():

@@ -1,7 +1,7 @@
 """The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
 
 A run counts where its experiment names the printed table (``published``) and follows its protocol, and the paper prints
-a number for its data set, kernel and method. All methods of a cell are of one experiment, with one q and one data set.
+a number for its data set, kernel and method. All methods of a cell are of one experiment, and so share q and data.
 A cell without any such run leaves a claim undecided; one that lacks some counts as lost. One that was stopped before
 the paper's limits, or whose other runs the user's budget left out, is open, unless a claim can use bounds.
 """
@@ -10,13 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.suite.findings.finding import LACKING, Decision, Finding, listed, sentence, side_of, undecided
+from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.findings.finding import (
+    CONFIRMED,
+    CONTRADICTED,
+    LACKING,
+    UNDECIDED,
+    Case,
+    Finding,
+    listed,
+    sentence,
+    side_of,
+    undecided,
+)
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     STOPPED_EARLY,
@@ -30,41 +42,22 @@ from kdrbench.suite.findings.outcome import (
 from kdrbench.suite.findings.pairwise import TIE, relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
-from kdrbench.suite.reports.records import (
-    IKDR,
-    KPCA_FIGURES,
-    KPCA_TRICK,
-    LOW_RANK,
-    NO_KERNEL,
-    Config,
-    Split,
-    of_papers,
-)
+from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, Split, of_papers
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.suite.reports.tables.significance import share_tested
-from kdrbench.suite.systems import SYSTEMS
+from kdrbench.suite.systems import SYSTEMS, build_system
 
-_RIVALS = ("dg", "sm", "gm")
+# Solvers that are also run until they converge.
+_HAVE_VARIANTS = ("ism", "dg", "sm", "gm")
 # Solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
 AUTHORS, _FIRST_VERSION = "_authors", "_1"
 AS_PUBLISHED = "as published"
 FOLDS = 10
 LOST = "missing or failed runs"
-# What claims read, which tables of made-up or earlier rows may lack.
-_ALL = ("experiment", "dataset", "method", "run", "status", "time_s", "n_train", "n_test", "n_features")
-_COLUMNS = {
-    "runs": (
-        *("kernel", "split", "partition", "n_components", "data_sha256", "cost", "quality", "train_accuracy"),
-        *("iterations", "stationarity", "optimality", "eigengap", "curvature", STOPPED_EARLY, NOT_MADE),
-    ),
-    "kpca": ("learner", "variant", "accuracy", "tuning_wall_s"),
-    "low_rank": (
-        *("n_constraints", "n_samples", "rank", "learned_rank", "sweeps", "projections", "trace_evaluations"),
-        *("largest_violation", "reference_distance", "accuracy", "target_accuracy", "nmi_ten_starts"),
-    ),
-    "tricks": ("figure", "series", "varied", "value", "accuracy", "condition", "disagreement"),
-}
+# The system of each table of the records.
+_SYSTEM_OF = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
+_SIZES = ["n_features", "n_components"]
 Place = tuple[str, str, str]
 
 
@@ -85,17 +78,17 @@ class Records:
     own: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Add the columns that tables lack."""
-        for name, columns in _COLUMNS.items():
-            table = getattr(self, name)
-            object.__setattr__(self, name, table.reindex(columns=list(dict.fromkeys((*table, *_ALL, *columns)))))
+        """Add the columns that tables lack, such as those of made-up or earlier rows."""
+        for name, system in _SYSTEM_OF.items():
+            table, columns = getattr(self, name), column_types(build_system(system).record)
+            names = dict.fromkeys((*table, *columns, STOPPED_EARLY, NOT_MADE))
+            object.__setattr__(self, name, table.reindex(columns=list(names)))
 
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
         """Return the records of the systems that there are, of the experiments that name a paper, by its protocol."""
-        names = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
         config, rows, left_out = of_papers(config), {}, []
-        for name, system in names.items():
+        for name, system in _SYSTEM_OF.items():
             if system in tables:
                 table = tables[system]
                 rows[name], reasons = by_protocol(table[table["experiment"].isin(config["run"])], config)
@@ -160,7 +153,7 @@ class OwnCell:
         """The cell in words."""
         return f"{self.source}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.method)}"
 
-    def numbers(self, column: str) -> pd.Series:
+    def numbers(self, column: str = "quality") -> pd.Series:
         """Return the numbers of a column by run; failed runs have none."""
         return numbers_by_run(self.runs, column)
 
@@ -169,33 +162,22 @@ class OwnCell:
         numbers = self.numbers(column)
         return float(numbers.mean()) if len(numbers) == self.n_runs else None
 
-    def difference(self, other: OwnCell, column: str, *, relative: bool = False) -> NDArray[np.float64] | None:
-        """Return mean, low and high of ours less the other's over common runs; ``None`` where either lacks runs.
-
-        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none. If
-        ``relative`` all are divided by the size of the other's mean.
-        """
-        ours, theirs = self.numbers(column), other.numbers(column)
-        values = (ours - theirs).dropna().to_numpy(float)
-        if len(values) < max(self.n_runs, other.n_runs):
-            return None
-        size = abs(float(theirs.mean())) if relative else 1.0
-        return np.array([values.mean(), *corrected_t_interval(values, share_tested(self.runs))]) / size
-
     @property
     def stopped_early(self) -> str:
         """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
         return next(filter(None, self.runs[STOPPED_EARLY].dropna()), "")
 
     @property
-    def n_not_made(self) -> int:
-        """How many of its runs the user's budget left out."""
-        return int(self.runs[NOT_MADE].fillna(0).max())
+    def rows(self) -> pd.DataFrame:
+        """All runs that are needed; those that were lost or not made are empty.
 
-    @property
-    def open_runs(self) -> pd.Index:
-        """The rows of runs that a limit stopped, where the cell was stopped before the paper's limits."""
-        return self.runs.index[stopped(self.runs)] if self.stopped_early else pd.Index([])
+        ``open`` are those not made, and those stopped by a limit where the cell was stopped before the paper's limits.
+        """
+        is_open, n_lost = stopped(self.runs) & bool(self.stopped_early), self.n_runs - len(self.runs)
+        n_not_made = int(self.runs[NOT_MADE].fillna(0).max())
+        rows = self.runs.copy().reset_index(drop=True).reindex(range(self.n_runs))
+        waits = [*is_open, *[True] * n_not_made, *[False] * (n_lost - n_not_made)]
+        return rows.assign(open=waits, **rows[_SIZES].ffill())
 
 
 @dataclass(frozen=True)
@@ -204,27 +186,18 @@ class CellPair:
 
     solver: OwnCell
     rival: OwnCell
-    column: str
+    column: str = "quality"
 
     @cached_property
-    def _numbers(self) -> pd.DataFrame:
+    def numbers(self) -> pd.DataFrame:
+        """The solver's numbers (``ours``) and the rival's (``theirs``) by run."""
         columns = [cell.numbers(self.column) for cell in (self.solver, self.rival)]
-        return pd.concat(columns, axis=1, join="inner")
-
-    @property
-    def ours(self) -> NDArray[np.float64]:
-        """The solver's numbers."""
-        return self._numbers.to_numpy(float)[:, 0]
-
-    @property
-    def theirs(self) -> NDArray[np.float64]:
-        """The rival's numbers."""
-        return self._numbers.to_numpy(float)[:, 1]
+        return pd.concat(columns, axis=1, join="inner", keys=["ours", "theirs"]).astype(float)
 
     @property
     def is_complete(self) -> bool:
         """Whether these are all runs of the protocol."""
-        return len(self._numbers) == self.rival.n_runs
+        return len(self.numbers) == self.rival.n_runs
 
     @property
     def is_open(self) -> bool:
@@ -232,41 +205,38 @@ class CellPair:
         return bool(self.solver.stopped_early or self.rival.stopped_early)
 
     def has_ended(self, *cells: OwnCell) -> bool:
-        """Whether the cells, both unless they are named, came to their own end in all of these runs."""
-        shared = self._numbers.index
-        return all(ended(cell.runs[cell.runs["run"].isin(shared)]).all() for cell in cells or (self.solver, self.rival))
+        """Whether the cells came to their own end in all of these runs."""
+        return all(ended(cell.runs[cell.runs["run"].isin(self.numbers.index)]).all() for cell in cells)
 
     @cached_property
-    def gap(self) -> float:
-        """How far our mean is above the rival's, relative to it."""
-        return float(relative_gaps(self.ours.mean(keepdims=True), self.theirs.mean(keepdims=True))[0])
+    def difference(self) -> NDArray[np.float64]:
+        """Mean, low and high of ours less the rival's.
 
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the gap; of one run there is none, and both ends are the gap."""
-        gap = self.solver.difference(self.rival, self.column, relative=True)
-        return (self.gap, self.gap) if gap is None else (float(gap[1]), float(gap[2]))
-
-    @property
-    def lower(self) -> Decision:
-        """Whether ours is lower or tied; a cost at which a run was stopped is not where its method ends."""
-        if self.is_open:
-            return Decision.UNDECIDED
-        if not self.is_complete or not self.has_ended():
-            return Decision.CONTRADICTED
-        return Decision.CONFIRMED if abs(self.gap) <= TIE else side_of(*self.interval, most=TIE)
+        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none.
+        """
+        values = (self.numbers["ours"] - self.numbers["theirs"]).to_numpy()
+        return np.array([values.mean(), *corrected_t_interval(values, share_tested(self.solver.runs))])
 
     @property
     def ratio(self) -> float:
         """How many times the mean of ours the rival's mean is."""
-        return float(self.theirs.mean() / self.ours.mean())
+        return float(self.numbers["theirs"].mean() / self.numbers["ours"].mean())
 
-    @property
-    def name(self) -> str:
-        """The rival's cell, and by how much ours is above it."""
+    @cached_property
+    def higher(self) -> Case:
+        """Whether ours is lower or tied; its number is by how many per cent of the rival's mean it is higher.
+
+        A cost at which a run was stopped is not where its method ends.
+        """
+        if self.is_open:
+            return Case(UNDECIDED, self.rival.name)
         if not self.is_complete:
-            return f"{self.rival.name} ({LOST})"
-        return f"{self.rival.name} by {100 * self.gap:.2g} %{'' if self.has_ended() else ' (stopped)'}"
+            return Case(CONTRADICTED, f"{self.rival.name} ({LOST})")
+        gap, low, high = map(float, self.difference / abs(self.numbers["theirs"].mean()))
+        side = CONFIRMED if abs(gap) <= TIE else side_of(low, high, most=TIE)
+        has_ended = self.has_ended(self.solver, self.rival)
+        name = f"{self.rival.name} by {100 * gap:.2g} %{'' if has_ended else ' (stopped)'}"
+        return Case(side if has_ended else CONTRADICTED, name, 100 * gap, [(100 * low, 100 * high)])
 
 
 @dataclass(frozen=True)
@@ -285,28 +255,48 @@ class Coverage:
     def __add__(self, other: Coverage) -> Coverage:
         return replace(self, cells=self.cells + other.cells, missing=self.missing + other.missing)
 
-    def pairs(self, column: str) -> list[CellPair]:
-        """Return each cell of a rival beside the solver's in the same place."""
-        solver, *rivals = self.methods
+    def by_place(self) -> dict[Place, dict[str, OwnCell]]:
+        """Return the cells of each place by their methods."""
         places: dict[Place, dict[str, OwnCell]] = {}
         for cell in self.cells:
             places.setdefault(cell.place, {})[cell.method] = cell
+        return places
+
+    def pairs(self, column: str) -> list[CellPair]:
+        """Return each cell of a rival beside the solver's in the same place."""
+        solver, *rivals = self.methods
         return [
             CellPair(cells[solver], cells[rival], column)
-            for cells in places.values()
+            for cells in self.by_place().values()
             for rival in rivals
             if solver in cells and rival in cells
         ]
 
     @property
-    def runs(self) -> pd.DataFrame:
-        """The runs of all cells."""
-        return pd.concat([cell.runs for cell in self.cells])
+    def rows(self) -> pd.DataFrame:
+        """The runs of all cells, see :attr:`OwnCell.rows`."""
+        return pd.concat([cell.rows for cell in self.cells], ignore_index=True)
 
     @property
-    def n_runs(self) -> int:
-        """How many runs the cells need."""
-        return sum(cell.n_runs for cell in self.cells)
+    def paired_rows(self) -> pd.DataFrame:
+        """The solver's runs with those of its rivals (``_theirs``), and the ``gap`` of their costs, relative to theirs.
+
+        ``pair_open`` says whether one of both cells was stopped before the paper's limits.
+        """
+        both = [
+            pair.solver.rows.merge(pair.rival.runs, on="run", how="left", suffixes=("", "_theirs")).assign(
+                pair_open=pair.is_open
+            )
+            for pair in self.pairs("cost")
+        ]
+        rows = pd.concat(both, ignore_index=True)
+        return rows.assign(gap=relative_gaps(rows["cost"].to_numpy(), rows["cost_theirs"].to_numpy()))
+
+    def without_early(self) -> Coverage:
+        """Return the coverage in which cells that were stopped before the paper's limits lack."""
+        early = [f"{cell.source}: {cell.stopped_early}" for cell in self.cells if cell.stopped_early]
+        cells = tuple(cell for cell in self.cells if not cell.stopped_early)
+        return replace(self, cells=cells, missing=self.missing + tuple(dict.fromkeys(early)))
 
 
 # What decides by cells.
@@ -314,12 +304,11 @@ Judge = Callable[[Coverage], Finding]
 
 
 def decided_on(coverage: Coverage, judge: Judge) -> Finding:
-    """Return what ``judge`` finds if no cell lacks; else undecided, naming what lacks and what the others say."""
+    """Return what ``judge`` finds; undecided where cells lack, which it names."""
+    found = judge(coverage) if coverage.cells else undecided("")
     if not coverage.missing:
-        return judge(coverage)
-    so_far = judge(coverage).evidence if coverage.cells else ""
-    note = f"Of what is there: {so_far}." if so_far and not so_far.startswith(LACKING) else ""
-    return undecided("; ".join(coverage.missing), note)
+        return found
+    return replace(found, decision=UNDECIDED, evidence=f"{LACKING}{'; '.join(coverage.missing)}")
 
 
 def lanes_of(
@@ -330,15 +319,20 @@ def lanes_of(
     *,
     converged: bool = True,
     bounds: bool = True,
+    timed: bool = False,
 ) -> list[Coverage]:
-    """Return the cells by the authors' code, those of methods as published, and their ``converged`` variants."""
+    """Return the cells by the authors' code, those of methods as published, and their ``converged`` variants.
+
+    With ``timed`` only those of the latter two whose times nothing disturbed.
+    """
+    chosen = partial(timed_cells, records, tables) if timed else partial(printed_cells, records, tables, metric)
     authors = authors_cells(records, tables, methods)
     datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
-    lanes = {f"by the authors' code on {datasets}": authors if bounds else without_early(authors)}
-    lanes[AS_PUBLISHED] = printed_cells(records, tables, metric, methods, bounds=bounds)
+    lanes = {f"by the authors' code on {datasets}": authors if bounds else authors.without_early()}
+    lanes[AS_PUBLISHED] = chosen(methods, bounds=bounds)
     if converged:
-        variants = [f"{method}_{CONVERGED}" for method in methods]
-        lanes[CONVERGED] = printed_cells(records, tables, metric, variants, bounds=bounds)
+        variants = [f"{method}_{CONVERGED}" for method in methods if method in _HAVE_VARIANTS]
+        lanes[CONVERGED] = chosen(variants, bounds=bounds)
     return [replace(cells, lane=lane) for lane, cells in lanes.items()]
 
 
@@ -346,7 +340,7 @@ def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
     """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
     findings = {lane.lane: decided_on(lane, judge) for lane in lanes if lane.cells}
     if not findings:
-        return decided_on(lanes[1], lambda _: undecided("runs of any lane (ikdr.csv)"))
+        return decided_on(lanes[1], judge)
     first = next(iter(findings.values()))
     if [*findings] == [AS_PUBLISHED]:
         return first
@@ -365,7 +359,7 @@ def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> C
     """
     coverage = Coverage(methods=tuple(methods))
     solvers, axes = records.runs["method"].astype(str), ["experiment", "dataset", "kernel"]
-    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *_RIVALS})
+    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {*_HAVE_VARIANTS})
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
@@ -384,12 +378,7 @@ def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> Covera
 
 
 def printed_cells(
-    records: Records,
-    tables: Tables,
-    metric: str,
-    methods: Sequence[str],
-    *,
-    bounds: bool = False,
+    records: Records, tables: Tables, metric: str, methods: Sequence[str], *, bounds: bool = False
 ) -> Coverage:
     """Return the cells of some tables for which the paper prints ``metric`` of the methods.
 
@@ -398,10 +387,10 @@ def printed_cells(
     """
     coverage = Coverage(methods=tuple(methods))
     for table in tables:
-        if required := _printed(table, metric, methods):
-            experiments = _experiments(records, table, protocol=False)
-            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol)
-    return coverage if bounds else without_early(coverage)
+        required = _printed(table, metric, methods)
+        experiments = _experiments(records, table, protocol=False)
+        coverage += cells_of(table.label, records.runs, experiments, required, table.protocol)
+    return coverage if bounds else coverage.without_early()
 
 
 def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bounds: bool = False) -> Coverage:
@@ -416,13 +405,6 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
     lacking = [cell.name for cell in clean if cell not in enough]
     missing = (f"undisturbed times of {listed(lacking)}",) if lacking else ()
     return replace(coverage, cells=enough, missing=coverage.missing + missing)
-
-
-def without_early(coverage: Coverage) -> Coverage:
-    """Take cells that were stopped before the paper's limits for lacking."""
-    early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
-    cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)
-    return replace(coverage, cells=cells, missing=coverage.missing + tuple(dict.fromkeys(early)))
 
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
@@ -448,6 +430,15 @@ def _experiments(records: Records, table: PrintedTable, *, protocol: bool) -> li
     ]
 
 
+def cells_of_experiment(
+    records: Records, experiment: str, methods: Sequence[str], cells: Sequence[Sequence[str]]
+) -> Coverage:
+    """Return the cells, each a data set with a kernel, of two methods in an experiment on ten folds."""
+    places = [(dataset, kernel, method) for dataset, kernel in cells for method in methods]
+    coverage = cells_of(experiment, records.runs, [experiment], places, (Split.FOLDS, FOLDS))
+    return replace(coverage, methods=tuple(methods)).without_early()
+
+
 def cells_of(
     source: str,
     runs: pd.DataFrame,
@@ -458,23 +449,15 @@ def cells_of(
     """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
     split, n_runs = protocol
     chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
-    runs = runs[chosen & (runs["partition"].fillna(0) == 0)]
-    if runs.empty:
-        datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
-        return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
-    runs = of_one_experiment(runs[runs["method"].isin({method for *_, method in required})])
+    chosen &= (runs["partition"].fillna(0) == 0) & runs["method"].isin({method for *_, method in required})
+    runs = _of_one_experiment(runs[chosen])
     groups = {tuple(map(str, axes)): cell for axes, cell in runs.groupby(["dataset", "kernel", "method"], sort=False)}
-    cells = [OwnCell(source, *place, n_runs, groups.get(place, runs[:0])) for place in required]
-    lacking = [cell.name.removeprefix(f"{source}: ") for cell in cells if cell.runs.empty]
-    missing = [f"{source}: no runs of {listed(lacking)}"] if lacking else []
-    missing += [
-        f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
-        for dataset, kernel in unlike_definitions(runs)
-    ]
-    return Coverage(tuple(cell for cell in cells if len(cell.runs)), tuple(missing))
+    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in required if place in groups)
+    absent = [OwnCell("", *place, n_runs, runs[:0]).name[2:] for place in required if place not in groups]
+    return Coverage(cells, (f"{source}: no runs of {listed(absent)} (ikdr.csv)",) if absent else ())
 
 
-def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
+def _of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one experiment for each data set and kernel, so that all methods of a cell share a definition.
 
     Of several the one with most runs that ended counts, then the first; what failed or was skipped is none.
@@ -483,16 +466,3 @@ def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
     counts = has_result.groupby([*cell, runs["experiment"]], sort=False).transform("sum")
     most = runs["experiment"].where(counts == counts.groupby(cell).transform("max"))
     return runs[runs["experiment"] == most.groupby(cell).transform("first")]
-
-
-def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return data set and kernel of those cells in whose runs methods differ in q or in the data they were given.
-
-    Baselines have no kernel, and each of them its own q.
-    """
-    unlike = []
-    for (dataset, kernel), cell in runs.groupby(["dataset", "kernel"], sort=False):
-        columns = ["data_sha256", *([] if kernel == NO_KERNEL else ["n_components"])]
-        if (cell.groupby("run")[columns].nunique() > 1).any(axis=None):
-            unlike.append((str(dataset), str(kernel)))
-    return unlike
