@@ -36,6 +36,7 @@ from kdrbench.suite.findings.outcome import (
     clean_times,
     ended,
     numbers_by_run,
+    shared_numbers,
     stopped,
     without_skipped,
 )
@@ -191,8 +192,7 @@ class CellPair:
     @cached_property
     def numbers(self) -> pd.DataFrame:
         """The solver's numbers (``ours``) and the rival's (``theirs``) by run."""
-        columns = [cell.numbers(self.column) for cell in (self.solver, self.rival)]
-        return pd.concat(columns, axis=1, join="inner", keys=["ours", "theirs"]).astype(float)
+        return shared_numbers(self.solver.runs, self.rival.runs, self.column)
 
     @property
     def is_complete(self) -> bool:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -50,6 +49,7 @@ from kdrbench.suite.systems.low_rank import tables as low_rank
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What is written where a number differs, or is only close, and readings.toml gives no reason.
 UNEXPLAINED = "no reason is known"
+UNLIKE = (Verdict.CLOSE, Verdict.DIFFERS)
 # Where folds were drawn once.
 NO_SPREAD = "how this mean varies is not known: no experiment with partitions was run"
 Axes = dict[str, str]
@@ -101,12 +101,12 @@ class Comparison:
     first: bool = True
 
 
-def printed_line(axes: Axes) -> Comparison:
-    """Return the line of a published number of which no experiment has the cell."""
+def printed_line(axes: Axes, **values: Any) -> Comparison:
+    """Return the line of a published number, of which no experiment has the cell but for these ``values``."""
     number, verdict = find_published(**axes), Verdict.NOT_JUDGED if axes["metric"] in TIMES else Verdict.NOT_RUN
     words = (number.text, number.value, number.fitted) if number else ("", None, "")
-    values: dict[str, Any] = {**axes, "published": words[0], "published_value": words[1], "fitted": words[2]}
-    return Comparison(**values, verdict=verdict)
+    printed = dict(zip(("published", "published_value", "fitted"), words, strict=True))
+    return Comparison(**{**axes, **printed, "verdict": verdict, **values})
 
 
 def compared_line(
@@ -125,8 +125,8 @@ def compared_line(
     (effect, effect_words), (converged_effect, converged_words) = effects
     low, high = interval_of(axes["metric"], cell)
     unit = number.scale if number else 1.0
-    return replace(
-        printed_line(axes),
+    return printed_line(
+        axes,
         ours=cell.text,
         mean=cell.mean,
         std=cell.std,
@@ -152,15 +152,12 @@ def _in_unit(cell: Cell, unit: float) -> str:
 
 def _why(compared: Compared) -> str:
     """Return the reason of what differs or is only close, and what is to be known of our runs."""
-    ours, number = compared.ours, compared.published
+    ours, why = compared.ours, compared.published.why if compared.published else ""
     notes = [compared.departure, ours.note, ours.warning]
-    if compared.departure:
-        return "; ".join(filter(None, notes))
-    if compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE):
-        notes.insert(0, number.why if number and number.why else UNEXPLAINED)
-        notes.append(NO_SPREAD if compared.error is None and ours.counted > 1 else "")
-    elif compared.verdict is not Verdict.REPRODUCED:
-        notes.append(number.why if number else "")
+    if not compared.departure and compared.verdict in UNLIKE:
+        notes = [why or UNEXPLAINED, *notes, NO_SPREAD if compared.error is None and ours.counted > 1 else ""]
+    elif not compared.departure and compared.verdict is not Verdict.REPRODUCED:
+        notes.append(why)
     return "; ".join(filter(None, notes))
 
 
@@ -199,8 +196,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
         if number and number.runs_of:
             others = others + ours[tuple({**axes, **number.runs_of}.values())]
         lines = []
-        # Of several experiments one by the paper's protocol counts.
-        for name, cell in sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure)):
+        for name, cell in ours[tuple(axes.values())]:
             protocol = [] if cell.departure else _by_protocol(axes, name, cell, others, training)
             lines.append(compared_line(axes, name, cell, _effects(axes, name, cell, groups), protocol))
         yield axes, lines
@@ -272,24 +268,23 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
     parts = {name: runs[runs["experiment"] == name] for name in experiments_of(config, KPCA_TRICK)}
     experiments = {name: kpca_cells(rows, config) for name, rows in parts.items()}
-    for learner, table in TABLES.items():
-        for axes in published_numbers(paper=PAPER, table=table, setting=SETTING):
-            variant = axes["kernel"] or PLAIN
-            key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
-            there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
-            # The paper leaves open whether aligned kernels are centred.
-            others = [
-                (f"{name}, centred alignment", replace(cells[centred], published=cells[key].published))
-                for name, cells in experiments.items()
-                if variant == "aligned" and centred in cells and not cells[centred].departure
-            ]
-            yield (
-                axes,
-                [
-                    compared_line(axes, name, cell, (_gain(axes, cell, parts[name]), NO_EFFECT), others)
-                    for name, cell in sorted(there, key=lambda pair: bool(pair[1].departure))
-                ],
-            )
+    printed = [(learner, axes) for learner, table in TABLES.items() for axes in _numbers_of(table)]
+    for learner, axes in printed:
+        variant = axes["kernel"] or PLAIN
+        key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
+        # The paper leaves open whether aligned kernels are centred.
+        others = [
+            (f"{name}, centred alignment", replace(cells[centred], published=cells[key].published))
+            for name, cells in experiments.items()
+            if variant == "aligned" and centred in cells and not cells[centred].departure
+        ]
+        there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
+        effects = ((_gain(axes, cell, parts[name]), NO_EFFECT) for name, cell in there)
+        yield axes, [compared_line(axes, *own, each, others) for own, each in zip(there, effects, strict=True)]
+
+
+def _numbers_of(table: str) -> list[Axes]:
+    return published_numbers(paper=PAPER, table=table, setting=SETTING)
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> Judged:
@@ -306,7 +301,7 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
     numbers = list(low_rank.published_and_sources(runs, config))
     cells = {(*axes.values(), source.experiment): source.cell for axes, sources in numbers for source in sources[:1]}
     for axes, sources in numbers:
-        pairs = []
+        lines = []
         for source in sources:
             experiment, cell, effect = config["experiments"][source.experiment], source.cell, NO_EFFECT
             # Numbers of a substitute for data that are not public are shown, and judged by nothing.
@@ -321,5 +316,5 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
             error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
             compared = Compared(cell, find_published(**axes), error, departs)
             line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
-            pairs.append((bool(departs), replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line))
-        yield axes, [line for _, line in sorted(pairs, key=itemgetter(0))]
+            lines.append(replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line)
+        yield axes, lines

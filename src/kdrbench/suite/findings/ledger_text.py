@@ -8,14 +8,13 @@ from dataclasses import replace
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.ledger_lines import UNEXPLAINED, Axes, Comparison, printed_line
+from kdrbench.suite.findings.ledger_lines import UNEXPLAINED, UNLIKE, Axes, Comparison, printed_line
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.suite.reports.tables.numbers import agreement
 from kdrbench.suite.reports.tables.published_numbers import (
     find_published,
-    printed_table,
     published_numbers,
 )
 from kdrbench.suite.reports.tables.verdicts import Verdict
@@ -33,7 +32,6 @@ _NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
 # Shares of runs within a range of iterations.
 _NEARLY_ALL, _HALF = 0.9, 0.5
 _AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
-_UNLIKE = (Verdict.CLOSE, Verdict.DIFFERS)
 _OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
 # Papers, and experiments of ours whose runs decide what their text says.
 _TEXT = "text"
@@ -74,31 +72,30 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
                 # Close is a data set more or less in each count.
                 close = Verdict.CLOSE if apart == 1 else Verdict.DIFFERS
                 words, verdict = counts.ours, Verdict.REPRODUCED if apart == 0 else close
-            line = replace(_line(axes, words, None, counts.n_cells, verdict, name), published=counts.printed)
-            if departs:
-                line = replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs)
-            yield replace(line, why=_OF_CELLS) if line.verdict in _UNLIKE else line
+            verdict = Verdict.NOT_COMPARABLE if departs else verdict
+            why = departs or (_OF_CELLS if verdict in UNLIKE else "")
+            line = _line(axes, words, None, counts.n_cells, verdict, name)
+            yield replace(line, published=counts.printed, why=why or line.why)
 
 
 def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
     """Return the line of a statement beside what comes out of ``runs`` runs, or points of a law."""
+    if not runs:
+        return printed_line(axes, verdict=verdict, experiment=experiment)
     number, why = find_published(**axes), ""
-    if verdict in _UNLIKE:
+    if verdict in UNLIKE:
         why = number.why if number and number.why else UNEXPLAINED
-    line = replace(printed_line(axes), verdict=verdict, experiment=experiment)
-    return replace(line, ours=words, mean=mean, runs=runs, why=why) if runs else line
+    return printed_line(axes, verdict=verdict, experiment=experiment, ours=words, mean=mean, runs=runs, why=why)
 
 
 def _printed_experiments(paper: str, config: Config) -> list[str]:
     """Return the supervised experiments that make a printed table of a paper."""
     experiments = {name: config["experiments"][name] for name in experiments_of(config, IKDR)}
+    published = {name: one["published"] for name, one in experiments.items() if one["paradigm"] == "supervised"}
     return [
         name
-        for name, experiment in experiments.items()
-        if (table := printed_table(experiment))
-        and table["paper"] == paper
-        and not experiment["published"].get("protocol")
-        and experiment["paradigm"] == "supervised"
+        for name, place in published.items()
+        if "table" in place and place["paper"] == paper and not place.get("protocol")
     ]
 
 
@@ -113,18 +110,17 @@ def _iterations_line(
     of_method, kept = (
         rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, by_protocol)
     )
-    left_out = [reason for reason in left_out if reason[0] in names]
     line = _within(axes, kept, names)
+    left_out = [reason for reason in left_out if reason[0] in names]
+    reasons = [reason for reason in left_out if reason[1].startswith(f"{axes['method']} on ")]
     if not line.runs:
-        line = _within(axes, of_method, names)
-        return replace(line, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out)) if line.runs else line
+        line, reasons = _within(axes, of_method, names), left_out
     skipped = of_method[of_method["status"] == str(Status.SKIPPED)]
     cells, of_kept, of_skipped = (
         set(zip(rows["dataset"], rows["kernel"], strict=True)) for rows in (of_method, kept, skipped)
     )
-    if cells <= of_kept - of_skipped:
+    if not line.runs or cells <= of_kept - of_skipped:
         return line
-    reasons = [reason for reason in left_out if reason[1].startswith(f"{axes['method']} on ")]
     if len(skipped):
         reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
     return replace(line, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(reasons or left_out))
@@ -151,7 +147,7 @@ def _exponent_line(axes: Axes, series: Sequence[SizeSeries]) -> Comparison:
     own = [each for each in series if (each.axis, each.evaluation, each.method) == wanted]
     law = own[0].law_of_an_iteration if own else None
     if law is None or number is None or number.value is None:
-        return replace(printed_line(axes), experiment="scaling")
+        return printed_line(axes, experiment="scaling")
     words = f"{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})"
     return _line(axes, words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling")
 
@@ -175,7 +171,7 @@ def _drawn_line(axes: Axes, runs: pd.DataFrame, name: str) -> Comparison:
     """Return how clusters agree with the labelling that is sought, where there is one; a picture has no verdict."""
     of_data = runs[(runs["dataset"] == axes["dataset"]) & (runs["status"] != str(Status.FAILED))]
     if of_data.empty:
-        return replace(printed_line(axes), experiment=name)
+        return printed_line(axes, experiment=name)
     highest = of_data["quality"].max()
     known = None if pd.isna(highest) else float(highest)
     words = "drawn" if known is None else f"{Metric.NMI.upper()} {agreement(known)} with what is sought"
