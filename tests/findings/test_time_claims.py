@@ -28,7 +28,9 @@ def test_times_faster_by_the_largest_ratio():
     found = claims.times_faster(records(*race(slowest=2000.0)))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "200,000 times (from 100, median 100)")
     assert found.evidence.endswith("the largest of NeurIPS 2019, Table 4, supervised: Face, Gaussian, GM")
-    assert found.note.startswith("All solvers")
+    # A bound above the claim is enough.
+    early = race(slowest=2000.0, status="time_limit", stopped_early="stopped at 60 s")
+    assert claims.times_faster(records(*early)).decision is Decision.CONFIRMED
 
 
 @pytest.mark.parametrize(
@@ -60,11 +62,6 @@ def test_times_faster_is_undecided_without_full_clean_times(slowest, columns, wo
     assert words in found.measure + found.evidence
 
 
-def test_a_bound_above_the_claim_is_enough():
-    early = race(slowest=2000.0, status="time_limit", stopped_early="stopped at 60 s")
-    assert claims.times_faster(records(*early)).decision is Decision.CONFIRMED
-
-
 def stopped(rows, method="", dataset=""):
     return [
         row | {"status": "time_limit"} if method in ("", row["method"]) and dataset in ("", row["dataset"]) else row
@@ -77,9 +74,7 @@ def test_times_faster_takes_no_ratio_where_ism_was_stopped():
     found = claims.times_faster(records(*stopped(race(slowest=2000.0), "ism", "face")))
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "100 times (from 100, median 100)")
     assert "in which ISM itself was stopped" in found.evidence
-
-
-def test_a_ratio_bounded_from_above_by_a_small_one_contradicts():
+    # That a small one bounds from above contradicts.
     assert claims.times_faster(records(*stopped(race(), "ism", "face"))).decision is Decision.CONTRADICTED
 
 
