@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
-_QUESTIONS = tomllib.loads(files(__package__).joinpath("answers.toml").read_text(encoding="utf-8"))
+_WORDS = tomllib.loads(files(__package__).joinpath("answers.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def question_of(name: str, experiment: Config) -> str:
     elif subject == IKDR:
         varied = "redrawn" if is_redrawn(experiment) else "scaling" if is_scaling(name) else ""
         subject = varied or experiment["paradigm"]
-    return str(_QUESTIONS.get(subject, "What do the records show?"))
+    return str(_WORDS["questions"].get(subject, "What do the records show?"))
 
 
 def own_solvers(name: str, config: Config) -> list[str]:
@@ -155,20 +154,22 @@ def _details(standing: Standing, matrix: Matrix) -> str:
     return f" ({'; '.join(details)})" if details else ""
 
 
+def _sentence(name: str, **numbers: object) -> str:
+    return str(_WORDS["sentences"][name].format(**numbers))
+
+
 def _spread_sentence(runs: pd.DataFrame) -> str:
     """Return the mean over folds that moves most when the folds are redrawn."""
     means = runs.groupby(["dataset", "kernel", "method", "partition"], sort=False)["quality"].mean().dropna()
     cells = means.groupby(level=[0, 1, 2], sort=False).agg(["min", "max", "count"]).query("count > 1")
     if cells.empty:
         return ""
-    dataset, kernel, method = (cells["max"] - cells["min"]).idxmax()
-    low, high, n_partitions = cells.loc[(dataset, kernel, method)]
+    dataset, kernel, method = place = (cells["max"] - cells["min"]).idxmax()
     shown = FORMATS[str(runs["quality_metric"].iloc[0])]
-    return (
-        f"Of {counted(len(cells), 'mean')}, that of {method_in_text(method)} on {dataset_label(dataset)}, "
-        f"{kernel_label(kernel)}, moves most: from {shown(low, None)} to {shown(high, None)} over "
-        f"{counted(int(n_partitions), 'partition')}."
-    )
+    low, high = (shown(float(cells.loc[place, end]), None) for end in ("min", "max"))
+    cell = f"{method_in_text(method)} on {dataset_label(dataset)}, {kernel_label(kernel)}"
+    partitions = counted(int(cells.loc[place, "count"]), "partition")
+    return _sentence("redrawn", means=counted(len(cells), "mean"), cell=cell, low=low, high=high, partitions=partitions)
 
 
 def _learner_sentence(runs: pd.DataFrame) -> str:
@@ -176,10 +177,7 @@ def _learner_sentence(runs: pd.DataFrame) -> str:
     if not differences:
         return ""
     better, worse = (count_of(sum(sign * one.significant > 0 for one in differences)) for sign in (1, -1))
-    return (
-        f"With a kernel, learners are significantly better than without in {better} and worse in {worse} of "
-        f"{counted(len(differences), 'comparison')} over the same splits (p corrected by Holm)."
-    )
+    return _sentence(KPCA_TRICK, better=better, worse=worse, comparisons=counted(len(differences), "comparison"))
 
 
 def figure_sentence(runs: pd.DataFrame, figure: int) -> str:
@@ -190,31 +188,27 @@ def figure_sentence(runs: pd.DataFrame, figure: int) -> str:
     if figure == 2:
         wide = known.pivot_table(index=["dataset", "method", "run"], columns="value", values="accuracy")
         both = wide.reindex(columns=[1.0, 2.0]).dropna()
-        better, pairs = int((both[2.0] > both[1.0]).sum()), counted(len(both), "pair")
-        return (
-            f"A kernel of degree 2 is more accurate along one direction in {better} of {pairs} of learner and data set."
-        )
+        return _sentence("figure_2", better=int((both[2.0] > both[1.0]).sum()), pairs=counted(len(both), "pair"))
     points = beside_kpca(known)
     gaps = (points["accuracy_kpca"] - points["accuracy"]).round(12).abs()
     if gaps.empty:
         return ""
-    equal, largest = f"{int((gaps == 0).sum())} of {counted(len(gaps), 'pair')}", agreement(float(gaps.max()))
-    return f"Both tricks are equally accurate in {equal} of setting and draw; the largest difference is {largest}."
+    largest = agreement(float(gaps.max()))
+    return _sentence("figure", equal=int((gaps == 0).sum()), pairs=counted(len(gaps), "pair"), largest=largest)
 
 
 def _low_rank_sentence(runs: pd.DataFrame) -> str:
     """Return the highest accuracy with the most constraints, and that with the fewest."""
     most, least = int(runs["n_constraints"].max()), int(runs["n_constraints"].min())
-    means = runs.groupby(["n_constraints", "method"], sort=False)["accuracy"].mean().dropna().unstack("method")
+    means = runs.groupby(["n_constraints", "method"], sort=False)["accuracy"].mean().dropna()
     if most not in means.index:
         return ""
-    method = str(means.loc[most].idxmax())
-    accuracies = [percentage(float(means[method].get(count, math.nan)), None) for count in (most, least)]
-    words = (
-        f"With {counted(most, 'constraint')}, {low_rank_label(method)} has the highest 5-NN accuracy, {accuracies[0]}"
-    )
-    is_shown = least < most and pd.notna(means[method].get(least))
-    return f"{words}, and {accuracies[1]} with {least or 'none'}." if is_shown else f"{words}."
+    method = str(means[most].idxmax())
+    accuracy = percentage(float(means[most, method]), None)
+    is_shown = least < most and (least, method) in means.index
+    fewest = f", and {percentage(float(means[least, method]), None)} with {least or 'none'}" if is_shown else ""
+    constraints, label = counted(most, "constraint"), low_rank_label(method)
+    return _sentence(LOW_RANK, constraints=constraints, method=label, accuracy=accuracy, fewest=fewest)
 
 
 def _league_sentence(runs: pd.DataFrame) -> str:
@@ -223,8 +217,7 @@ def _league_sentence(runs: pd.DataFrame) -> str:
     league = League(runs)
     titles = [label_in_text(title_of(method)) for method in league.methods]
     first = [f"{titles[place]}: {league.overall[place]:.3g}" for place in league.order[:3]]
-    methods = counted(len(league.methods), "method")
-    return f"Of {methods} by mean rank over all judges and data sets, the first are {'; '.join(first)}."
+    return _sentence(LEAGUE, methods=counted(len(league.methods), "method"), first="; ".join(first))
 
 
 def _noise_sentence(runs: pd.DataFrame) -> str:
@@ -232,13 +225,9 @@ def _noise_sentence(runs: pd.DataFrame) -> str:
     known = runs.dropna(subset=["p_value", "train_accuracy", "test_accuracy"])
     if known.empty:
         return ""
-    train, test = (
-        FORMATS[Metric.ACCURACY](float(known[name].mean()), None) for name in ("train_accuracy", "test_accuracy")
-    )
-    return (
-        f"Methods separate {train} of the samples they learned from and {test} of others in the mean; the test calls "
-        f"{int(known['rejected'].sum())} of {counted(len(known), 'draw')} real."
-    )
+    shown, rejected = FORMATS[Metric.ACCURACY], int(known["rejected"].sum())
+    train, test = (shown(float(known[name].mean()), None) for name in ("train_accuracy", "test_accuracy"))
+    return _sentence(NOISE, train=train, test=test, rejected=rejected, draws=counted(len(known), "draw"))
 
 
 _SYSTEM_SENTENCES = {

@@ -20,8 +20,8 @@ from kdrbench.suite.findings.ledger_lines import (
     kpca_lines,
     low_rank_lines,
     printed_line,
+    text_lines,
 )
-from kdrbench.suite.findings.ledger_text import text_lines
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.suite.reports.tables.labels import (
     dataset_label,
