@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from kdrbench.suite.findings.claim_rows import TABLE_4, decided_on, printed_cells, timed_cells
+from kdrbench.suite.findings.claim_rows import TABLE_4, decided_on, means, printed_cells, timed_cells
 from kdrbench.suite.findings.claims import CLAIMS
 from kdrbench.suite.findings.finding import Decision, Finding
 from support.claim_rows import CONFIG, cells, records
@@ -43,7 +43,7 @@ def test_a_missing_or_failed_run_loses_its_cell(change):
     rows[3:4] = [] if change is None else [rows[3] | change]
     coverage = covered(records(*rows))
     assert coverage.missing == ()
-    assert [cell.mean("cost") is not None for cell in coverage.cells] == [False] + [True] * 7
+    assert means(coverage.rows, "cost")["mean"].notna().tolist() == [False] + [True] * 7
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -53,7 +53,7 @@ def test_the_more_complete_experiment_of_a_table_counts(first):
     short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]
     whole = cells("four", "ism")
     coverage = covered(records(*(short + whole if first else whole + short), config=config))
-    assert all(cell.mean("cost") is not None for cell in coverage.cells)
+    assert means(coverage.rows, "cost")["mean"].notna().all()
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -65,7 +65,7 @@ def test_all_methods_of_a_cell_are_of_one_experiment(first):
     other = [row | {"experiment": "other", "cost": -9e9} for row in cells("four", "dg")]
     coverage = covered(records(*(other + whole if first else whole + other), config=config), ("ism", "dg"))
     assert coverage.missing == ()
-    assert {name for cell in coverage.cells for name in cell.runs["experiment"]} == {"four"}
+    assert set(coverage.rows["experiment"]) == {"four"}
 
 
 def test_times_of_disturbed_runs_do_not_count():
@@ -74,7 +74,7 @@ def test_times_of_disturbed_runs_do_not_count():
     )
     coverage = timed_cells(records(*ours), (TABLE_4,), ("ism",))
     assert coverage.missing == ()
-    assert {len(cell.numbers("time_s")) for cell in coverage.cells} == {8}
+    assert set(coverage.rows.groupby("cell")["time_s"].count()) == {8}
     # One clean fold of ten, or none, is no time of a cell.
     alone = cells("four", "ism", drifted=lambda data, kernel, fold: data == "wine" and fold > 0)
     (missing,) = timed_cells(records(*alone), (TABLE_4,), ("ism",)).missing

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.findings.finding import (
-    CONFIRMED,
-    CONTRADICTED,
     LACKING,
     UNDECIDED,
-    Case,
     Finding,
     listed,
     sentence,
-    side_of,
     undecided,
 )
 from kdrbench.suite.findings.outcome import (
@@ -35,12 +31,13 @@ from kdrbench.suite.findings.outcome import (
     WITHOUT_RESULT,
     clean_times,
     ended,
+    is_usable,
     numbers_by_run,
     shared_numbers,
     stopped,
     without_skipped,
 )
-from kdrbench.suite.findings.pairwise import TIE, relative_gaps
+from kdrbench.suite.findings.pairwise import relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, Split, of_papers
@@ -59,6 +56,8 @@ LOST = "missing or failed runs"
 # The system of each table of the records.
 _SYSTEM_OF = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
 _SIZES = ["n_features", "n_components"]
+# What all methods of a cell share.
+PLACE = ("source", "dataset", "kernel")
 Place = tuple[str, str, str]
 
 
@@ -133,179 +132,132 @@ TABLES = {
 TABLE_4, PLUS_5 = TABLES["four"], TABLES["plus_five"]
 
 
-@dataclass(frozen=True)
-class OwnCell:
-    """The runs of one method in one cell of ``source``, a printed table or an experiment; it needs ``n_runs``."""
+def _rows_of_cell(source: str, dataset: str, kernel: str, method: str, runs: pd.DataFrame, n_runs: int) -> pd.DataFrame:
+    """Return the ``n_runs`` rows that a cell needs; those that were lost or not made are empty.
 
-    source: str
-    dataset: str
-    kernel: str
-    method: str
-    n_runs: int
-    runs: pd.DataFrame
-
-    @property
-    def place(self) -> Place:
-        """Source, data set and kernel, which all methods of a cell share."""
-        return self.source, self.dataset, self.kernel
-
-    @property
-    def name(self) -> str:
-        """The cell in words."""
-        return f"{self.source}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.method)}"
-
-    def numbers(self, column: str = "quality") -> pd.Series:
-        """Return the numbers of a column by run; failed runs have none."""
-        return numbers_by_run(self.runs, column)
-
-    def mean(self, column: str = "quality") -> float | None:
-        """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
-        numbers = self.numbers(column)
-        return float(numbers.mean()) if len(numbers) == self.n_runs else None
-
-    @property
-    def stopped_early(self) -> str:
-        """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
-        return next(filter(None, self.runs[STOPPED_EARLY].dropna()), "")
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """All runs that are needed; those that were lost or not made are empty.
-
-        ``open`` are those not made, and those stopped by a limit where the cell was stopped before the paper's limits.
-        """
-        is_open, n_lost = stopped(self.runs) & bool(self.stopped_early), self.n_runs - len(self.runs)
-        n_not_made = int(self.runs[NOT_MADE].fillna(0).max())
-        rows = self.runs.copy().reset_index(drop=True).reindex(range(self.n_runs))
-        waits = [*is_open, *[True] * n_not_made, *[False] * (n_lost - n_not_made)]
-        return rows.assign(open=waits, **rows[_SIZES].ffill())
+    ``cell`` is its name in words. ``early`` says why it was stopped before the paper's limits, or lacks runs that were
+    not made; empty where neither is so. ``open`` are the latter runs, and those that a limit stopped in such a cell.
+    """
+    early = next(filter(None, runs[STOPPED_EARLY].dropna()), "")
+    n_not_made = int(runs[NOT_MADE].fillna(0).max())
+    is_open = [*(stopped(runs) & bool(early)), *[True] * n_not_made]
+    rows = runs.copy().reset_index(drop=True).reindex(range(n_runs))
+    return rows.assign(
+        **{"source": source, "dataset": dataset, "kernel": kernel, "method": method, "early": early},
+        setting=source.rpartition(", ")[2],
+        cell=_cell_name(source, dataset, kernel, method),
+        open=is_open + [False] * (n_runs - len(is_open)),
+        **rows[_SIZES].ffill(),
+    )
 
 
-@dataclass(frozen=True)
-class CellPair:
-    """A solver and a rival in one cell, by the numbers of a column on the runs that both have."""
-
-    solver: OwnCell
-    rival: OwnCell
-    column: str = "quality"
-
-    @cached_property
-    def numbers(self) -> pd.DataFrame:
-        """The solver's numbers (``ours``) and the rival's (``theirs``) by run."""
-        return shared_numbers(self.solver.runs, self.rival.runs, self.column)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether these are all runs of the protocol."""
-        return len(self.numbers) == self.rival.n_runs
-
-    @property
-    def is_open(self) -> bool:
-        """Whether one of both was stopped before the paper's limits."""
-        return bool(self.solver.stopped_early or self.rival.stopped_early)
-
-    def has_ended(self, *cells: OwnCell) -> bool:
-        """Whether the cells came to their own end in all of these runs."""
-        return all(ended(cell.runs[cell.runs["run"].isin(self.numbers.index)]).all() for cell in cells)
-
-    @cached_property
-    def difference(self) -> NDArray[np.float64]:
-        """Mean, low and high of ours less the rival's.
-
-        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none.
-        """
-        values = (self.numbers["ours"] - self.numbers["theirs"]).to_numpy()
-        return np.array([values.mean(), *corrected_t_interval(values, share_tested(self.solver.runs))])
-
-    @property
-    def ratio(self) -> float:
-        """How many times the mean of ours the rival's mean is."""
-        return float(self.numbers["theirs"].mean() / self.numbers["ours"].mean())
-
-    @cached_property
-    def higher(self) -> Case:
-        """Whether ours is lower or tied; its number is by how many per cent of the rival's mean it is higher.
-
-        A cost at which a run was stopped is not where its method ends.
-        """
-        if self.is_open:
-            return Case(UNDECIDED, self.rival.name)
-        if not self.is_complete:
-            return Case(CONTRADICTED, f"{self.rival.name} ({LOST})")
-        gap, low, high = map(float, self.difference / abs(self.numbers["theirs"].mean()))
-        side = CONFIRMED if abs(gap) <= TIE else side_of(low, high, most=TIE)
-        has_ended = self.has_ended(self.solver, self.rival)
-        name = f"{self.rival.name} by {100 * gap:.2g} %{'' if has_ended else ' (stopped)'}"
-        return Case(side if has_ended else CONTRADICTED, name, 100 * gap, [(100 * low, 100 * high)])
+def _cell_name(source: str, dataset: str, kernel: str, method: str) -> str:
+    return f"{source}: {dataset_label(dataset)}, {kernel_label(kernel)}, {method_label(method)}"
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The cells that there are of those a claim needs, and, in words, those that lack.
+    """The rows of the cells that there are of those a claim needs, and, in words, the cells that lack.
 
-    ``methods`` are those that it needs, a solver before its rivals. ``lane`` says in which way they were run: as the
-    authors ran them, as their own papers publish them, or until they converge.
+    ``lane`` says in which way methods were run: as the authors ran them, as their own papers publish them, or until
+    they converge.
     """
 
-    cells: tuple[OwnCell, ...] = ()
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
     missing: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
     lane: str = ""
 
     def __add__(self, other: Coverage) -> Coverage:
-        return replace(self, cells=self.cells + other.cells, missing=self.missing + other.missing)
-
-    def by_place(self) -> dict[Place, dict[str, OwnCell]]:
-        """Return the cells of each place by their methods."""
-        places: dict[Place, dict[str, OwnCell]] = {}
-        for cell in self.cells:
-            places.setdefault(cell.place, {})[cell.method] = cell
-        return places
-
-    def pairs(self, column: str) -> list[CellPair]:
-        """Return each cell of a rival beside the solver's in the same place."""
-        solver, *rivals = self.methods
-        return [
-            CellPair(cells[solver], cells[rival], column)
-            for cells in self.by_place().values()
-            for rival in rivals
-            if solver in cells and rival in cells
-        ]
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """The runs of all cells, see :attr:`OwnCell.rows`."""
-        return pd.concat([cell.rows for cell in self.cells], ignore_index=True)
-
-    @property
-    def paired_rows(self) -> pd.DataFrame:
-        """The solver's runs with those of its rivals (``_theirs``), and the ``gap`` of their costs, relative to theirs.
-
-        ``pair_open`` says whether one of both cells was stopped before the paper's limits.
-        """
-        both = [
-            pair.solver.rows.merge(pair.rival.runs, on="run", how="left", suffixes=("", "_theirs")).assign(
-                pair_open=pair.is_open
-            )
-            for pair in self.pairs("cost")
-        ]
-        rows = pd.concat(both, ignore_index=True)
-        return rows.assign(gap=relative_gaps(rows["cost"].to_numpy(), rows["cost_theirs"].to_numpy()))
+        rows = pd.concat([self.rows, other.rows], ignore_index=True) if len(self.rows) else other.rows
+        return replace(self, rows=rows, missing=self.missing + other.missing)
 
     def without_early(self) -> Coverage:
         """Return the coverage in which cells that were stopped before the paper's limits lack."""
-        early = [f"{cell.source}: {cell.stopped_early}" for cell in self.cells if cell.stopped_early]
-        cells = tuple(cell for cell in self.cells if not cell.stopped_early)
-        return replace(self, cells=cells, missing=self.missing + tuple(dict.fromkeys(early)))
+        if self.rows.empty:
+            return self
+        is_early = self.rows["early"] != ""
+        words = (self.rows["source"] + ": " + self.rows["early"])[is_early].unique()
+        return replace(self, rows=self.rows[~is_early], missing=(*self.missing, *words))
 
 
-# What decides by cells.
-Judge = Callable[[Coverage], Finding]
+def means(rows: pd.DataFrame, column: str = "quality") -> pd.DataFrame:
+    """Return each cell with its ``mean`` over the runs of the protocol, NaN where some lack, and the interval of it."""
+    found = []
+    for _, cell in rows.groupby("cell", sort=False):
+        numbers = numbers_by_run(cell, column)
+        low, high = corrected_t_interval(numbers, share_tested(cell)) if len(numbers) else (np.nan, np.nan)
+        mean = numbers.mean() if len(numbers) == len(cell) else np.nan
+        found.append({**cell.iloc[0][[*PLACE, "method", "cell"]], "mean": mean, "low": low, "high": high})
+    return pd.DataFrame(found)
+
+
+def gaps(
+    rows: pd.DataFrame,
+    column: str = "quality",
+    ours: str = "ism",
+    *,
+    axis: str = "method",
+    place: Sequence[str] = PLACE,
+) -> pd.DataFrame:
+    """Return the cells of a place beside that of ``ours``, which differs from them in the ``axis``.
+
+    ``gap`` is the mean of ours less theirs over the runs that both have. Its 95 % interval, ``low`` to ``high``, allows
+    for training rows that folds share (Nadeau and Bengio 2003); one run has none. ``ours`` and ``theirs`` are the
+    means; ``complete`` is whether these are all runs of the protocol, ``open`` whether one of both cells was stopped
+    before the paper's limits, ``ended`` whether ours, and ``both_ended`` whether both came to their own end in these
+    runs. ``bounded`` is whether a limit stopped theirs, and ``spread`` the factor within which a ratio of times is
+    known.
+    """
+    found = []
+    for _, here in rows.groupby(list(place), sort=False):
+        cells = dict(list(here.groupby(axis, sort=False)))
+        found += [_gap(cells[ours], cell, column) for name, cell in cells.items() if ours in cells and name != ours]
+    return pd.DataFrame(found)
+
+
+def _gap(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> dict[str, Any]:
+    both = shared_numbers(ours, theirs, column)
+    values = (both["ours"] - both["theirs"]).to_numpy()
+    low, high = corrected_t_interval(values, share_tested(ours)) if len(values) else (np.nan, np.nan)
+    own, other = (cell[cell["run"].isin(both.index)] for cell in (ours, theirs))
+    return {
+        **theirs.iloc[0][[*PLACE, "setting", "method", "cell"]],
+        **{"gap": values.mean() if len(values) else np.nan, "low": low, "high": high},
+        **both.mean(),
+        "complete": len(both) == len(theirs),
+        "open": bool(ours["early"].iloc[0] or theirs["early"].iloc[0]),
+        "ended": bool(ended(own).all()),
+        "both_ended": bool(ended(own).all() and ended(other).all()),
+        "bounded": bool(stopped(theirs[is_usable(theirs, column)]).any()),
+        "spread": _spread_of_ratio(both) if column == "time_s" else np.nan,
+    }
+
+
+def _spread_of_ratio(times: pd.DataFrame) -> float:
+    """Return the factor within which a ratio of mean times is known; a time of one run is known within a fifth."""
+    logs = np.log(times["ours"] / times["theirs"])
+    return 1.2 if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
+
+
+def paired_rows(rows: pd.DataFrame, ours: str = "ism") -> pd.DataFrame:
+    """Return the rows of a solver with those of its rivals (``_theirs``), and the relative ``gap`` of their costs.
+
+    ``pair_open`` says whether one of both cells was stopped before the paper's limits.
+    """
+    is_early = (rows["early"] != "").groupby([rows[name] for name in PLACE])
+    rows = rows.assign(pair_open=is_early.transform("any"))
+    rivals = rows[rows["method"] != ours].dropna(subset=["run"])
+    both = rows[rows["method"] == ours].merge(rivals, on=[*PLACE, "run"], how="left", suffixes=("", "_theirs"))
+    return both.assign(gap=relative_gaps(both["cost"].to_numpy(float), both["cost_theirs"].to_numpy(float)))
+
+
+# What decides by rows.
+Judge = Callable[[pd.DataFrame], Finding]
 
 
 def decided_on(coverage: Coverage, judge: Judge) -> Finding:
     """Return what ``judge`` finds; undecided where cells lack, which it names."""
-    found = judge(coverage) if coverage.cells else undecided("")
+    found = judge(coverage.rows) if len(coverage.rows) else undecided("")
     if not coverage.missing:
         return found
     return replace(found, decision=UNDECIDED, evidence=f"{LACKING}{'; '.join(coverage.missing)}")
@@ -327,18 +279,20 @@ def lanes_of(
     """
     chosen = partial(timed_cells, records, tables) if timed else partial(printed_cells, records, tables, metric)
     authors = authors_cells(records, tables, methods)
-    datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
+    datasets = ", ".join(map(dataset_label, authors.rows["dataset"].unique())) if len(authors.rows) else ""
     lanes = {f"by the authors' code on {datasets}": authors if bounds else authors.without_early()}
     lanes[AS_PUBLISHED] = chosen(methods, bounds=bounds)
     if converged:
-        variants = [f"{method}_{CONVERGED}" for method in methods if method in _HAVE_VARIANTS]
-        lanes[CONVERGED] = chosen(variants, bounds=bounds)
+        variants = chosen([f"{name}_{CONVERGED}" for name in methods if name in _HAVE_VARIANTS], bounds=bounds)
+        if len(rows := variants.rows):
+            variants = replace(variants, rows=rows.assign(method=rows["method"].str.removesuffix(f"_{CONVERGED}")))
+        lanes[CONVERGED] = variants
     return [replace(cells, lane=lane) for lane, cells in lanes.items()]
 
 
 def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
     """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
-    findings = {lane.lane: decided_on(lane, judge) for lane in lanes if lane.cells}
+    findings = {lane.lane: decided_on(lane, judge) for lane in lanes if len(lane.rows)}
     if not findings:
         return decided_on(lanes[1], judge)
     first = next(iter(findings.values()))
@@ -357,14 +311,13 @@ def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> C
 
     Their rows are the authors' own, which may be others than those of the tables. None is required.
     """
-    coverage = Coverage(methods=tuple(methods))
-    solvers, axes = records.runs["method"].astype(str), ["experiment", "dataset", "kernel"]
+    coverage, solvers = Coverage(), records.runs["method"].astype(str)
     by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {*_HAVE_VARIANTS})
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
-        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
-            coverage += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
+        for place, cell in rows[of_authors].groupby(["experiment", "dataset", "kernel"], sort=False):
+            coverage += _by_role(place, cell, methods)
     return coverage
 
 
@@ -374,7 +327,8 @@ def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> Covera
     by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
     roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
     n_runs = max(map(len, groups.values()))
-    return Coverage(tuple(OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles))
+    cells = [_rows_of_cell(*place, name, roles[name], n_runs) for name in methods if name in roles]
+    return Coverage(pd.concat(cells, ignore_index=True)) if cells else Coverage()
 
 
 def printed_cells(
@@ -385,7 +339,7 @@ def printed_cells(
     A converged variant is needed where the published one is printed.
     With ``bounds`` cells that were stopped before the paper's limits are among them; else they lack.
     """
-    coverage = Coverage(methods=tuple(methods))
+    coverage = Coverage()
     for table in tables:
         required = _printed(table, metric, methods)
         experiments = _experiments(records, table, protocol=False)
@@ -399,12 +353,15 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
     With ``bounds`` those of runs that were stopped before the paper's limits are among them.
     """
     coverage = printed_cells(records, tables, "time_s", methods, bounds=bounds)
-    clean = [replace(cell, runs=clean_times(cell.runs)) for cell in coverage.cells]
+    if (rows := coverage.rows).empty:
+        return coverage
+    counts = is_usable(rows, "time_s") & rows.index.isin(clean_times(rows).index)
+    rows = rows.assign(time_s=rows["time_s"].where(counts))
     # A few folds of ten with a time that counts would let chance choose them.
-    enough = tuple(cell for cell in clean if 2 * len(cell.numbers("time_s")) >= cell.n_runs)
-    lacking = [cell.name for cell in clean if cell not in enough]
+    is_enough = counts.groupby(rows["cell"]).transform("mean") >= 0.5
+    lacking = rows.loc[~is_enough, "cell"].unique().tolist()
     missing = (f"undisturbed times of {listed(lacking)}",) if lacking else ()
-    return replace(coverage, cells=enough, missing=coverage.missing + missing)
+    return replace(coverage, rows=rows[is_enough], missing=coverage.missing + missing)
 
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
@@ -435,8 +392,7 @@ def cells_of_experiment(
 ) -> Coverage:
     """Return the cells, each a data set with a kernel, of two methods in an experiment on ten folds."""
     places = [(dataset, kernel, method) for dataset, kernel in cells for method in methods]
-    coverage = cells_of(experiment, records.runs, [experiment], places, (Split.FOLDS, FOLDS))
-    return replace(coverage, methods=tuple(methods)).without_early()
+    return cells_of(experiment, records.runs, [experiment], places, (Split.FOLDS, FOLDS)).without_early()
 
 
 def cells_of(
@@ -452,9 +408,10 @@ def cells_of(
     chosen &= (runs["partition"].fillna(0) == 0) & runs["method"].isin({method for *_, method in required})
     runs = _of_one_experiment(runs[chosen])
     groups = {tuple(map(str, axes)): cell for axes, cell in runs.groupby(["dataset", "kernel", "method"], sort=False)}
-    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in required if place in groups)
-    absent = [OwnCell("", *place, n_runs, runs[:0]).name[2:] for place in required if place not in groups]
-    return Coverage(cells, (f"{source}: no runs of {listed(absent)} (ikdr.csv)",) if absent else ())
+    cells = [_rows_of_cell(source, *place, groups[place], n_runs) for place in required if place in groups]
+    absent = listed([_cell_name("", *place)[2:] for place in required if place not in groups])
+    rows = pd.concat(cells, ignore_index=True) if cells else pd.DataFrame()
+    return Coverage(rows, (f"{source}: no runs of {absent} (ikdr.csv)",) if absent else ())
 
 
 def _of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:

@@ -184,31 +184,58 @@ def decided_by_rows(
     rows: pd.DataFrame,
     *,
     holds: str,
+    fails: str = "",
     among: str = "",
     opened: str = "open",
     number: str = "",
-    fewest: int = 1,
+    by: Sequence[str] = (),
+    fewest: int = 0,
     needs: str = "",
     unit: str = "run",
+    intervals: bool = False,
     **shown: Any,
 ) -> Finding:
     """Return a claim decided by the share of the rows ``among`` all which it ``holds``.
 
-    These, which rows are open and the ``number`` are expressions of columns. At least the ``fewest`` rows must have
-    ended. If it holds in all of these, one of them must be as large as the claim ``needs``.
+    These, which rows are open and the ``number`` are expressions of columns; rows in which it neither holds nor
+    ``fails`` are not distinguishable. Rows that are alike in the columns ``by`` are one case, which the worst decides.
+    At least the ``fewest`` rows must have ended. If it holds in all of these, one of them must be as large as the claim
+    ``needs``. Cases are named by the column ``name``; with ``intervals`` their numbers are known from ``low`` to
+    ``high``.
     """
     rows = rows.fillna(np.nan)
-    rows = rows.query(among) if among else rows
-    is_open, held = rows.eval(opened), rows.eval(holds)
-    numbers = rows.eval(number) if number else [math.nan] * len(rows)
+    rows = rows.query(among) if among and len(rows) else rows
+    if rows.empty:
+        return undecided(f"{counted(max(1, fewest), unit)} to count; there are 0")
+    is_open, held = rows.eval(opened).astype(bool), rows.eval(holds)
     ended = rows[~is_open]
     if len(ended) < fewest:
         return undecided(f"{counted(fewest, unit)} to count; there are {len(ended)}")
     if needs and held[ended.index].all() and ended.query(needs).empty:
         return undecided(f"a {unit} with {needs}")
-    decisions = (UNDECIDED if waits else kept_if(kept) for waits, kept in zip(is_open, held, strict=True))
-    cases = [Case(decision, number=each) for decision, each in zip(decisions, numbers, strict=True)]
+    failed = rows.eval(fails) if fails else ~held
+    numbers = rows.eval(number) if number else [math.nan] * len(rows)
+    names = rows["name"] if "name" in rows else [""] * len(rows)
+    ends = zip(rows["low"], rows["high"], strict=True) if intervals else [()] * len(rows)
+    cases = [
+        Case(UNDECIDED if waits else CONFIRMED if kept else CONTRADICTED if lost else INDISTINCT, name, size, own)
+        for waits, kept, lost, name, size, own in zip(
+            is_open, held, failed, names, numbers, ([end] if end else [] for end in ends), strict=True
+        )
+    ]
+    if by:
+        places: dict[tuple[Any, ...], list[Case]] = {}
+        for place, case in zip(rows[list(by)].itertuples(index=False, name=None), cases, strict=True):
+            places.setdefault(place, []).append(case)
+        cases = [_worst(each) for each in places.values()]
     return decided(cases, unit, **shown)
+
+
+def _worst(cases: Sequence[Case]) -> Case:
+    """Return the case that decides several, with the largest of their numbers."""
+    worst = min(cases, key=lambda case: WORST_FIRST.index(case.decision))
+    highest = max((case.number for case in cases if case.number > 0.0), default=math.nan)
+    return Case(worst.decision, worst.name, highest, [each for case in cases for each in case.intervals])
 
 
 def _decision_of_counts(

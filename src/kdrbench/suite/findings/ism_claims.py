@@ -8,9 +8,9 @@ Cells and keyword arguments are those of claims.toml.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,17 @@ from kdrbench.errors import counted
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.suite.findings.claim_rows import (
     LOST,
-    CellPair,
+    PLACE,
     Coverage,
-    OwnCell,
-    Place,
     Records,
     Tables,
     authors_cells,
     decided_in_lanes,
     decided_on,
+    gaps,
     lanes_of,
+    means,
+    paired_rows,
     printed_cells,
     timed_cells,
 )
@@ -56,13 +57,11 @@ from kdrbench.suite.findings.finding import (
     smallest_shown,
     undecided,
 )
-from kdrbench.suite.findings.outcome import clean_times, steady_times, stopped
+from kdrbench.suite.findings.outcome import clean_times, steady_times
 from kdrbench.suite.findings.pairwise import TIE
-from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     LETTERS,
@@ -72,72 +71,85 @@ from kdrbench.suite.systems.ikdr.size_series import (
     size_series,
 )
 
-# In per cent, what is higher by more than a tie.
-_HIGHER: dict[str, Any] = {"extreme": "at most {most:.2g} % higher", "above": 100 * TIE}
+# Half a unit of the last digit that the papers print of a share; costs that are nearer, in per cent, are tied.
+LEVEL, _TIED = 5e-4, 100 * TIE
+_SETTING = ["setting", "dataset"]
 
 
-def runs_hold(coverage: Coverage, **declared: Any) -> Finding:
-    """Count the runs of all cells in which a claim holds, see :func:`.decided_by_rows`."""
-    return decided_by_rows(coverage.rows, **declared)
-
-
-def pairs_hold(coverage: Coverage, **declared: Any) -> Finding:
+def pairs_hold(rows: pd.DataFrame, **declared: Any) -> Finding:
     """Count the runs of a solver in which a claim holds beside its rival's."""
-    if not coverage.pairs("cost"):
+    return decided_by_rows(paired_rows(rows), **declared)
+
+
+def gaps_hold(rows: pd.DataFrame, *, column: str = "quality", place: Sequence[str] = PLACE, **declared: Any) -> Finding:
+    """Count the cells in which a claim on ISM's mean number beside another method's holds."""
+    pairs = gaps(rows, column, place=place)
+    return decided_by_rows(pairs.rename(columns={"cell": "name"}), **declared)
+
+
+def costs_hold(rows: pd.DataFrame, *, by: Sequence[str] = (), somewhere: bool = False) -> Finding:
+    """Count the cells of rivals, or the places, in which ISM's mean cost is lower or tied.
+
+    A cost at which a run was stopped is not where its method ends. If it must be lower ``somewhere``, the claim fails
+    where it is so in no cell.
+    """
+    pairs = gaps(rows, "cost")
+    if pairs.empty:
         return undecided("cells of both")
-    return decided_by_rows(coverage.paired_rows, **declared)
-
-
-def lower_cost(coverage: Coverage) -> Finding:
-    """Count the cells of a rival in which ISM's mean cost is lower or tied; contradicted if it is lower nowhere."""
-    cases = [pair.higher for pair in coverage.pairs("cost")]
-    finding = decided(cases, shown="{:.2g} %", **_HIGHER)
-    if finding.decision is CONTRADICTED or any(case.number < -100 * TIE for case in cases):
+    ends = ["gap", "low", "high"]
+    percent = 100 * pairs[ends].div(pairs["theirs"].abs(), axis=0)
+    words = [
+        f"{cell} by {gap:.2g} %{'' if ended else ' (stopped)'}" if complete else f"{cell} ({LOST})"
+        for cell, gap, complete, ended in zip(
+            pairs["cell"], percent["gap"], pairs["complete"], pairs["both_ended"], strict=True
+        )
+    ]
+    known = percent.where(pairs["complete"] & ~pairs["open"])
+    finding = decided_by_rows(
+        pairs.assign(name=words, **known),
+        holds=f"complete and both_ended and (abs(gap) <= {_TIED} or high <= {_TIED})",
+        fails=f"not complete or not both_ended or low > {_TIED}",
+        number="gap",
+        by=by,
+        unit="cell",
+        intervals=not by,
+        shown="{:.2g} %",
+        extreme="at most {most:.2g} % higher",
+        above=_TIED,
+    )
+    if finding.decision is CONTRADICTED or not somewhere or (known["gap"] < -_TIED).any():
         return finding
     # Open cells may turn out lower.
-    if any(case.decision is UNDECIDED for case in cases):
-        return replace(finding, decision=UNDECIDED)
-    return replace(finding, decision=CONTRADICTED, measure=f"lower in {share_of(0, len(cases), 'cell')}")
+    decision = UNDECIDED if pairs["open"].any() else CONTRADICTED
+    measure = finding.measure if pairs["open"].any() else f"lower in {share_of(0, len(pairs), 'cell')}"
+    return replace(finding, decision=decision, measure=measure)
 
 
-def lowest_cost(coverage: Coverage) -> Finding:
-    """Count the cells in which no rival is lower."""
-    places: dict[Place, list[Case]] = {}
-    for pair in coverage.pairs("cost"):
-        places.setdefault(pair.rival.place, []).append(pair.higher)
-    return decided([_worst(cases) for cases in places.values()], **_HIGHER)
-
-
-def _worst(cases: Sequence[Case]) -> Case:
-    """Return the case that decides several, with the largest of their numbers."""
-    worst = min(cases, key=lambda case: WORST_FIRST.index(case.decision))
-    highest = max((case.number for case in cases if case.number > 0.0), default=math.nan)
-    return Case(worst.decision, worst.name, highest)
-
-
-def times_faster(coverage: Coverage, *, least: float, uncertain: float) -> Finding:
+def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Finding:
     """Take the largest ratio of mean first solves in a cell.
 
     Times of runs that shared their cores may be wrong by a factor ``uncertain``. A rival that was stopped gives a lower
     bound of its ratio, and the measure says the limit that would decide. Where ISM itself was stopped, the ratio is
     bounded from above, or not at all.
     """
-    known = [pair for pair in coverage.pairs("time_s") if pair.numbers["ours"].mean() > 0]
-    pairs = [pair for pair in known if pair.has_ended(pair.solver)]
-    if not pairs:
+    pairs = gaps(rows, "time_s")
+    known = pairs[pairs["ours"] > 0].assign(ratio=pairs["theirs"] / pairs["ours"]) if len(pairs) else pairs
+    if known.empty or not known["ended"].any():
         return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
-    best, ratios = max(pairs, key=lambda pair: pair.ratio), [pair.ratio for pair in pairs]
-    words = f"{factor(best.ratio)} times (from {factor(min(ratios))}, median {factor(float(np.median(ratios)))})"
-    bounds = [least * pair.numbers["ours"].mean() for pair in pairs if stopped(pair.rival.runs).any()]
-    if bounds:
-        words += f", lower bounds in {counted(len(bounds), 'cell')}, which a limit of {max(bounds):.2g} s decides"
-    evidence = f"the largest of {best.rival.name}"
-    if len(known) > len(pairs):
-        evidence += f"; left out: {counted(len(known) - len(pairs), 'cell')} in which ISM itself was stopped"
-    is_clean = len(clean_times(runs := coverage.rows)) == len(runs)
+    ended = known[known["ended"]]
+    best, ratios = ended.loc[ended["ratio"].idxmax()], ended["ratio"]
+    words = f"{factor(best['ratio'])} times (from {factor(ratios.min())}, median {factor(ratios.median())})"
+    bounds = least * ended.loc[ended["bounded"], "ours"]
+    if len(bounds):
+        words += f", lower bounds in {counted(len(bounds), 'cell')}, which a limit of {bounds.max():.2g} s decides"
+    evidence = f"the largest of {best['cell']}"
+    if n_stopped := len(known) - len(ended):
+        evidence += f"; left out: {counted(n_stopped, 'cell')} in which ISM itself was stopped"
+    timed = rows[rows["time_s"].notna()]
+    is_clean = len(clean_times(timed)) == len(timed)
     wrong_by = 1.0 if is_clean else uncertain
-    most = max(math.inf if stopped(pair.rival.runs).any() else pair.ratio for pair in known)
-    possible = {best.ratio / wrong_by, max(best.ratio, most) * wrong_by}
+    most = known["ratio"].where(~known["bounded"], math.inf).max()
+    possible = {best["ratio"] / wrong_by, max(best["ratio"], most) * wrong_by}
     decision = only_decision({decision_of(reached(ratio, least=least)) for ratio in possible})
     power = "" if is_clean else f"wrong by at most a factor of {wrong_by:g}, since runs shared their cores"
     return Finding(decision, evidence, "", words, power)
@@ -147,41 +159,18 @@ def days_and_seconds(
     records: Records, *, tables: Tables, dataset: str, rival: str, rival_least_s: float, most_s: float, uncertain: float
 ) -> Finding:
     """Compare the time of ISM on a data set with ``most_s``, and that of a rival with ``rival_least_s``."""
-    cells = authors_cells(records, tables, ("ism", rival)).cells
-    here = {cell.method: cell for cell in cells if cell.dataset == dataset}
-    if not {"ism", rival} <= set(here) or stopped(here["ism"].runs).any():
+    rows = authors_cells(records, tables, ("ism", rival)).rows
+    pairs = gaps(rows[rows["dataset"] == dataset], "time_s") if len(rows) else rows
+    if pairs.empty or not pairs["ended"].all():
         return undecided(f"runs of ISM and of {method_label(rival)} by the authors' code on {dataset_label(dataset)}")
-    ours, theirs = (here[name].numbers("time_s").mean() for name in ("ism", rival))
-    longest = math.inf if stopped(here[rival].runs).any() else theirs * uncertain
+    ours, theirs, is_bound = pairs.iloc[-1][["ours", "theirs", "bounded"]]
     sides = {
         side_of(ours / uncertain, ours * uncertain, most=most_s),
-        side_of(theirs / uncertain, longest, least=rival_least_s),
+        side_of(theirs / uncertain, math.inf if is_bound else theirs * uncertain, least=rival_least_s),
     }
-    times = f"ISM {ours:.2g} s, {method_label(rival)} {theirs:.2g} s"
-    evidence = f"{times} on {dataset_label(dataset)}, both with one vectorised oracle; the paper's hours are those of "
-    evidence += "sums over pairs in loops of Python"
-    return Finding(
-        min(sides, key=WORST_FIRST.index), evidence, "", times, f"times may be wrong by a factor of {uncertain:g}"
-    )
-
-
-def as_fast(coverage: Coverage, *, most: float) -> Finding:
-    """Compare the means of first solves on each data set: ISM's over each baseline's, with its 95 % interval."""
-    own = {cell.dataset: cell for cell in coverage.cells if cell.method == "ism"}
-    others = [cell for cell in coverage.cells if cell.method != "ism" and cell.dataset in own]
-    cases = []
-    for pair in (CellPair(own[cell.dataset], cell, "time_s") for cell in others):
-        if pair.numbers["theirs"].min() > 0:
-            times, spread = 1.0 / pair.ratio, _spread_of_ratio(pair.numbers)
-            name = f"{method_label(pair.rival.method)} on {dataset_label(pair.rival.dataset)} ({factor(times)} times)"
-            cases.append(Case(side_of(times / spread, times * spread, most=most), name, times))
-    return decided(cases, "case", extreme="at most {most:.2g} times")
-
-
-def _spread_of_ratio(times: pd.DataFrame) -> float:
-    """Return the factor within which a ratio of mean times is known; a time of one run is known within a fifth."""
-    logs = np.log(times["ours"] / times["theirs"])
-    return 1.2 if len(times) == 1 else math.exp(2.0 * float(logs.std(ddof=1)) / math.sqrt(len(logs)))
+    times = f"ISM {ours:.2g} s, {method_label(rival)} {theirs:.2g} s on {dataset_label(dataset)}"
+    power = f"times may be wrong by a factor of {uncertain:g}"
+    return Finding(min(sides, key=WORST_FIRST.index), times, "", times, power)
 
 
 # Exponents by method and the letter of the size in which time grows; ``None`` where none could be fitted.
@@ -270,76 +259,68 @@ def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLa
     return fit_power_law([size for size, _ in points], [ratio for _, ratio in points])
 
 
-# Half a unit of the last digit that the papers print of a share.
-LEVEL = 5e-4
-
-
-def accuracy_above(coverage: Coverage, *, least: float) -> Finding:
+def accuracy_above(rows: pd.DataFrame, *, least: float) -> Finding:
     """Take ISM's mean over the ten test folds of each cell; the note says what comes out by training samples."""
+    cells, fitted = means(rows), means(rows, "train_accuracy")["mean"].dropna()
+    percent = [LOST if math.isnan(mean) else f"{mean:.1%}" for mean in cells["mean"]]
+    note = f"On training samples {share_of(int((fitted >= least).sum()), len(fitted), 'cell')} do."
+    return decided_by_rows(
+        cells.assign(name=cells["cell"] + " (" + percent + ")", open=False).rename(columns={"mean": "accuracy"}),
+        holds=f"accuracy >= {least}",
+        number="accuracy",
+        unit="cell",
+        intervals=True,
+        extreme="at least {least:.1%}",
+        note=note if len(fitted) else "",
+    )
 
-    def case(cell: OwnCell) -> Case:
-        if (mean := cell.mean()) is None:
-            return Case(CONTRADICTED, f"{cell.name} ({LOST})")
-        interval = corrected_t_interval(cell.numbers(), share_tested(cell.runs))
-        return Case(kept_if(mean >= least), f"{cell.name} ({mean:.1%})", mean, [interval])
 
-    fitted = [mean for cell in coverage.cells if (mean := cell.mean("train_accuracy")) is not None]
-    n_above = sum(mean >= least for mean in fitted)
-    note = f"On training samples {share_of(n_above, len(fitted), 'cell')} do." if fitted else ""
-    return decided([*map(case, coverage.cells)], extreme="at least {least:.1%}", note=note)
-
-
-def best(coverage: Coverage, *, kernel: str = "", lower: bool = False, normally: bool = False) -> Finding:
+def best(rows: pd.DataFrame, *, kernel: str = "", lower: bool = False, normally: bool = False) -> Finding:
     """Count the data sets on which no other has a better mean quality than ISM, or than a ``kernel`` of ISM's."""
-    cases, axis, ours = {}, "kernel" if kernel else "method", kernel or "ism"
-    label, number = kernel_label if kernel else method_label, ".1%" if lower else ".3f"
-    for (_, dataset), cells in _by_data(coverage, axis).items():
-        if ours in cells and len(cells) > 1:
-            # Of two experiments of the authors' code on a data set the last counts.
-            cases[dataset] = _of_best(cells, ours, dataset_label(dataset), -1 if lower else 1, label, number)
-    extreme = f"at most {{most:{number}}} behind"
-    return decided([*cases.values()], "data set", normally=normally, extreme=extreme, above=LEVEL)
+    axis, ours, label = ("kernel", kernel, kernel_label) if kernel else ("method", "ism", method_label)
+    if not kernel:
+        # Of two experiments of the authors' code on a data set the last counts.
+        rows = rows[rows["source"] == rows.groupby("dataset")["source"].transform("last")]
+    pairs = gaps(rows, ours=ours, axis=axis, place=["dataset"])
+    if pairs.empty:
+        return undecided("cells of others")
+    if not lower:
+        pairs = pairs.assign(gap=-pairs["gap"], low=-pairs["high"], high=-pairs["low"])
+    number = ".1%" if lower else ".3f"
+    others = pairs[axis].map(label)
+    words = [
+        f"{row.ours:{number}} against {row.theirs:{number}} of {other}" if row.complete else f"{LOST} beside {other}"
+        for row, other in zip(pairs.itertuples(), others, strict=True)
+    ]
+    return decided_by_rows(
+        pairs.assign(name=pairs["dataset"].map(dataset_label) + ", " + words, open=False),
+        holds=f"complete and gap <= {LEVEL}",
+        fails=f"not complete or (gap > {LEVEL} and low > 0)",
+        number="gap",
+        by=["dataset"],
+        unit="data set",
+        intervals=True,
+        normally=normally,
+        extreme=f"at most {{most:{number}}} behind",
+        above=LEVEL,
+    )
 
 
-def _of_best(
-    cells: Mapping[str, OwnCell], ours: str, name: str, sign: int, label: Callable[[str], str], number: str
-) -> Case:
-    """Return whether ours is the best cell of a data set, or level; higher is better for sign 1."""
-    if lost := [label(other) for other, cell in cells.items() if cell.mean() is None]:
-        return Case(CONTRADICTED, f"{name}, {LOST} of {', '.join(lost)}")
-    pairs = {other: CellPair(cell, cells[ours]) for other, cell in cells.items() if other != ours}
-    # Low, mean and high of how far each other one is ahead.
-    ahead = {other: sorted(sign * pair.difference) for other, pair in pairs.items()}
-    first = max(ahead, key=lambda other: ahead[other][1])
-    words = f"{name}, {cells[ours].mean():{number}} against {cells[first].mean():{number}} of {label(first)}"
-    is_behind = any(mean > LEVEL and low > 0.0 for low, mean, _ in ahead.values())
-    side = CONFIRMED if ahead[first][1] <= LEVEL else CONTRADICTED if is_behind else INDISTINCT
-    return Case(side, words, ahead[first][1], [(low, high) for low, _, high in ahead.values()])
-
-
-def better_kernel(coverage: Coverage, *, kernel: str, than: str) -> Finding:
+def better_kernel(rows: pd.DataFrame, *, kernel: str, than: str) -> Finding:
     """Compare accuracy or NMI: confirmed if clearly better in most cells, mostly if more often better than worse."""
-    cells = [cells for cells in _by_data(coverage, "kernel").values() if {kernel, than} <= set(cells)]
-    pairs = [CellPair(each[kernel], each[than]) for each in cells]
-    if not pairs:
+    pairs = gaps(rows[rows["kernel"].isin([kernel, than])], ours=kernel, axis="kernel", place=_SETTING)
+    if pairs.empty:
         return undecided("cells of both kernels")
-    sides = [_compared(pair) for pair in pairs]
-    better, worse, unclear = map(sides.count, (CONFIRMED, CONTRADICTED, INDISTINCT))
+    # A cell that lacks runs is no win.
+    n_cells, better = len(pairs), int(pairs.eval(f"complete and gap > {LEVEL} and low > 0").sum())
+    worse = int(pairs.eval(f"not complete or (gap < -{LEVEL} and high < 0)").sum())
+    unclear = int(pairs.eval(f"complete and abs(gap) > {LEVEL} and low <= 0 <= high").sum())
     # Each unclear cell is either of both.
     counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
-    possible = {CONFIRMED if 2 * won > len(pairs) else MOSTLY if won > lost else CONTRADICTED for won, lost in counts}
-    measure = f"better in {share_of(better, len(pairs), 'cell')}; worse in {worse}; unclear in {unclear}"
-    power = smallest_shown([tuple(pair.difference[1:]) for pair in pairs if pair.is_complete])
+    possible = {CONFIRMED if 2 * won > n_cells else MOSTLY if won > lost else CONTRADICTED for won, lost in counts}
+    measure = f"better in {share_of(better, n_cells, 'cell')}; worse in {worse}; unclear in {unclear}"
+    power = smallest_shown(pairs.loc[pairs["complete"], ["low", "high"]].itertuples(index=False, name=None))
     return Finding(only_decision(possible, INDISTINCT), measure, "", measure, power)
-
-
-def _compared(pair: CellPair) -> Decision | None:
-    """Return whether a kernel is clearly better (confirmed) or worse; ``None`` where the means are level."""
-    if not pair.is_complete:
-        # A cell that lacks runs is no win.
-        return CONTRADICTED
-    mean, low, high = pair.difference
-    return None if abs(mean) <= LEVEL else side_of(low, high, least=1e-12)
 
 
 def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart: float) -> Finding:
@@ -349,25 +330,28 @@ def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart
     """
     coverage, timed = qualities(records, tables), timed_cells(records, tables, ("ism",))
 
-    def judge(_: Coverage) -> Finding:
-        seconds, cases, slowest = _by_data(timed, "kernel"), [], 1.0
-        for (setting, dataset), cells in _by_data(coverage, "kernel").items():
-            name, means = f"{dataset_label(dataset)}, {setting}", [cell.mean() for cell in cells.values()]
-            times = [cell.numbers("time_s").mean() for cell in seconds.get((setting, dataset), {}).values()]
-            if None in means or not times:
-                cases.append(Case(CONTRADICTED, f"{name}, {LOST}"))
-                continue
-            pairs = [CellPair(*pair) for pair in combinations(cells.values(), 2)]
-            sides = {side_of(*pair.difference[1:], least=-apart, most=apart) for pair in pairs}
-            far, ratio = float(np.ptp(means)), max(times) / min(times)
-            sides.add(kept_if(ratio <= times_apart))
-            slowest = max(slowest, ratio)
-            words = f"{name}: {far:.3f} apart, times {factor(ratio)} to 1"
-            cases.append(Case(min(sides, key=WORST_FIRST.index), words, far))
-        return decided(cases, "case", extreme=f"at most {{most:.3f}} apart, times {factor(slowest)} to 1")
+    def judge(rows: pd.DataFrame) -> Finding:
+        seconds = timed.rows.groupby([*_SETTING, "kernel"])["time_s"].mean().groupby(level=_SETTING)
+        ratio = (seconds.max() / seconds.min()).rename("ratio")
+        pairs = pd.concat(
+            [gaps(rows, ours=kernel, axis="kernel", place=_SETTING) for kernel in rows["kernel"].unique()]
+        )
+        pairs = pairs.join(ratio, on=_SETTING).reset_index(drop=True)
+        labels = pairs["dataset"].map(dataset_label) + ", " + pairs["setting"]
+        return decided_by_rows(
+            pairs.assign(name=labels + [f": times {factor(each)} to 1" for each in pairs["ratio"]], open=False),
+            holds=f"complete and low >= -{apart} and high <= {apart} and ratio <= {times_apart}",
+            fails=f"not complete or low > {apart} or high < -{apart} or not ratio <= {times_apart}",
+            number="abs(gap)",
+            by=_SETTING,
+            unit="case",
+            extreme=f"at most {{most:.3f}} apart, times {factor(ratio.max())} to 1",
+        )
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
-    return decided_on(Coverage(coverage.cells, missing), judge)
+    if timed.rows.empty:
+        return undecided("; ".join(missing))
+    return decided_on(replace(coverage, missing=missing), judge)
 
 
 def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[str], apart: float) -> Finding:
@@ -375,20 +359,21 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
 
     Both must hold. Times are those of methods as published, which nothing disturbed; a cell that lacks one is open.
     """
-
-    def judge(coverage: Coverage) -> Finding:
-        pairs = [pair for pair in coverage.pairs("quality") if pair.is_complete]
-        cases = [Case(kept_if(-pair.difference[0] <= apart), pair.rival.name, -pair.difference[0]) for pair in pairs]
-        return decided(cases, extreme="at most {most:.3f} behind")
-
-    methods = ("ism", *rivals)
+    methods, place = ("ism", *rivals), ["cell", "ours", "theirs"]
+    within = {"holds": f"gap >= -{apart}", "number": "-gap", "extreme": "at most {most:.3f} behind"}
+    judge = partial(gaps_hold, among="complete", opened="not complete", unit="cell", **within)
     finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
-    pairs = timed_cells(records, tables, methods, bounds=True).pairs("time_s")
-    needed = len(printed_cells(records, tables, "time_s", methods, bounds=True).pairs("time_s"))
-    cases = [Case(kept_if(pair.ratio >= 1.0), pair.rival.name) for pair in pairs]
-    times = decided(cases + [Case(UNDECIDED)] * (needed - len(pairs)))
     if finding.is_undecided:
         return finding
+    printed, timed = (
+        gaps(coverage.rows, "time_s").reindex(columns=place)
+        for coverage in (
+            printed_cells(records, tables, "time_s", methods, bounds=True),
+            timed_cells(records, tables, methods, bounds=True),
+        )
+    )
+    cells = printed[["cell"]].merge(timed, on="cell", how="left")
+    times = decided_by_rows(cells.assign(open=cells["theirs"].isna()), holds="theirs >= ours", unit="cell")
     weaker = max(finding.decision, times.decision, key=list(Decision).index)
     return replace(finding, decision=weaker, evidence=f"NMI {finding.evidence}; the least time {times.evidence}")
 
@@ -400,21 +385,13 @@ def qualities(records: Records, tables: Tables) -> Coverage:
     return sum(parts, Coverage())
 
 
-def _by_data(coverage: Coverage, axis: str) -> dict[tuple[str, str], dict[str, OwnCell]]:
-    """Return for each setting and data set its cells by kernel or method."""
-    by_data: dict[tuple[str, str], dict[str, OwnCell]] = {}
-    for cell in coverage.cells:
-        by_data.setdefault((cell.source.rpartition(", ")[2], cell.dataset), {})[getattr(cell, axis)] = cell
-    return by_data
-
-
 def _on_wine(records: Records, tables: Tables, n_components: int) -> list[NDArray[np.float64]]:
     """Return Omega and Phi = X' Omega X at ISM's solution for Wine, Gaussian kernel; nothing where it was not run.
 
     Omega = Psi - D with Psi = Gamma * K_XW, D its row sums, Gamma = HYY'H, the bandwidth the median distance.
     """
-    cells = printed_cells(records, tables, "cost", ("ism",), bounds=True).cells
-    if "wine" not in {cell.dataset for cell in cells}:
+    rows = printed_cells(records, tables, "cost", ("ism",), bounds=True).rows
+    if rows.empty or "wine" not in set(rows["dataset"]):
         return []
     from sklearn.datasets import load_wine
     from sklearn.metrics.pairwise import rbf_kernel

@@ -63,6 +63,14 @@ _KERNELS_COMPARED = ("neurips2019", "5")
 TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
+# Of an exponent: what an interval may miss the printed one by, and what is called close.
+_NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
+# Shares of runs within a range of iterations.
+_NEARLY_ALL, _HALF = 0.9, 0.5
+_AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
+_OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
+# Papers, and experiments of ours whose runs decide what their text says.
+_TEXT = "text"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 
@@ -323,16 +331,6 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
             line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
             lines.append(replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line)
         yield axes, lines
-
-
-# Of an exponent: what an interval may miss the printed one by, and what is called close.
-_NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
-# Shares of runs within a range of iterations.
-_NEARLY_ALL, _HALF = 0.9, 0.5
-_AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
-_OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
-# Papers, and experiments of ours whose runs decide what their text says.
-_TEXT = "text"
 
 
 def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[Comparison]:
