@@ -187,7 +187,7 @@ def means(rows: pd.DataFrame, column: str = "quality") -> pd.DataFrame:
         numbers = numbers_by_run(cell, column)
         low, high = corrected_t_interval(numbers, share_tested(cell)) if len(numbers) else (np.nan, np.nan)
         mean = numbers.mean() if len(numbers) == len(cell) else np.nan
-        found.append({**cell.iloc[0][[*PLACE, "method", "cell"]], "mean": mean, "low": low, "high": high})
+        found.append({**_names(cell), "mean": mean, "low": low, "high": high})
     return pd.DataFrame(found)
 
 
@@ -221,9 +221,9 @@ def _gap(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> dict[str, Any
     low, high = corrected_t_interval(values, share_tested(ours)) if len(values) else (np.nan, np.nan)
     own, other = (cell[cell["run"].isin(both.index)] for cell in (ours, theirs))
     return {
-        **theirs.iloc[0][[*PLACE, "setting", "method", "cell"]],
+        **_names(theirs),
         **{"gap": values.mean() if len(values) else np.nan, "low": low, "high": high},
-        **both.mean(),
+        **{name: both[name].mean() for name in ("ours", "theirs")},
         "complete": len(both) == len(theirs),
         "open": bool(ours["early"].iloc[0] or theirs["early"].iloc[0]),
         "ended": bool(ended(own).all()),
@@ -231,6 +231,10 @@ def _gap(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> dict[str, Any
         "bounded": bool(stopped(theirs[is_usable(theirs, column)]).any()),
         "spread": _spread_of_ratio(both) if column == "time_s" else np.nan,
     }
+
+
+def _names(rows: pd.DataFrame) -> dict[str, Any]:
+    return {name: rows[name].iloc[0] for name in (*PLACE, "setting", "method", "cell")}
 
 
 def _spread_of_ratio(times: pd.DataFrame) -> float:
@@ -316,8 +320,9 @@ def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> C
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
-        for place, cell in rows[of_authors].groupby(["experiment", "dataset", "kernel"], sort=False):
-            coverage += _by_role(place, cell, methods)
+        axes = ["experiment", "dataset", "kernel"]
+        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
+            coverage += _by_role((experiment, dataset, kernel), cell, methods)
     return coverage
 
 

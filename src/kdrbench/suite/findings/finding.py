@@ -214,15 +214,13 @@ def decided_by_rows(
     if needs and held[ended.index].all() and ended.query(needs).empty:
         return undecided(f"a {unit} with {needs}")
     failed = rows.eval(fails) if fails else ~held
-    numbers = rows.eval(number) if number else [math.nan] * len(rows)
+    words = np.select([is_open, held, failed], [UNDECIDED, CONFIRMED, CONTRADICTED], INDISTINCT)
     names = rows["name"] if "name" in rows else [""] * len(rows)
-    ends = zip(rows["low"], rows["high"], strict=True) if intervals else [()] * len(rows)
-    cases = [
-        Case(UNDECIDED if waits else CONFIRMED if kept else CONTRADICTED if lost else INDISTINCT, name, size, own)
-        for waits, kept, lost, name, size, own in zip(
-            is_open, held, failed, names, numbers, ([end] if end else [] for end in ends), strict=True
-        )
-    ]
+    numbers = rows.eval(number) if number else [math.nan] * len(rows)
+    ends: list[list[Interval]] = [[]] * len(rows)
+    if intervals:
+        ends = [[each] for each in zip(rows["low"], rows["high"], strict=True)]
+    cases = [Case(Decision(str(word)), *own) for word, *own in zip(words, names, numbers, ends, strict=True)]
     if by:
         places: dict[tuple[Any, ...], list[Case]] = {}
         for place, case in zip(rows[list(by)].itertuples(index=False, name=None), cases, strict=True):
