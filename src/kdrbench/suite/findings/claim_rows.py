@@ -129,7 +129,7 @@ TABLES = {
     "plus_five": PrintedTable("ismplus", "5", "supervised"),
     "plus_six": PrintedTable("ismplus", "6", "unsupervised"),
 }
-TABLE_4, PLUS_5 = TABLES["four"], TABLES["plus_five"]
+TABLE_4 = TABLES["four"]
 
 
 def _rows_of_cell(source: str, dataset: str, kernel: str, method: str, runs: pd.DataFrame, n_runs: int) -> pd.DataFrame:
@@ -146,7 +146,7 @@ def _rows_of_cell(source: str, dataset: str, kernel: str, method: str, runs: pd.
         **{"source": source, "dataset": dataset, "kernel": kernel, "method": method, "early": early},
         setting=source.rpartition(", ")[2],
         cell=_cell_name(source, dataset, kernel, method),
-        open=is_open + [False] * (n_runs - len(is_open)),
+        open=[*is_open, *[False] * n_runs][:n_runs],
         **rows[_SIZES].ffill(),
     )
 

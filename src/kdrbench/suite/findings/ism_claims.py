@@ -35,6 +35,7 @@ from kdrbench.suite.findings.claim_rows import (
     printed_cells,
     timed_cells,
 )
+from kdrbench.suite.findings.effects import TIE
 from kdrbench.suite.findings.finding import (
     CONFIRMED,
     CONTRADICTED,
@@ -58,7 +59,6 @@ from kdrbench.suite.findings.finding import (
     undecided,
 )
 from kdrbench.suite.findings.outcome import clean_times, steady_times
-from kdrbench.suite.findings.pairwise import TIE
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
 UNCALIBRATED = "times of a reference are those of another machine"
-# A smaller difference of two costs, relative to the second, is a tie.
-TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 DISTURBED = (
