@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -202,23 +202,23 @@ def decided_by_exponents(
         missing = ", ".join(f"{letter} of {method_label(name)}" for name, letter in small)
         known = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"exponents by {lacking} at three sizes: {missing}", f"{known} {note}".strip())
-    exponents = {place: law.exponent for place, law in fitted.items()}
-    middle = 0.5 * (min(exponents.values()) + max(exponents.values()))
-    cases = [
-        Case(_side(law, own[place]) if abs(law.exponent - middle) <= alike else CONTRADICTED)
-        for place, law in fitted.items()
-    ]
-    ranges = pd.Series(exponents).groupby(level=1, sort=False).agg(["min", "max"])
+    anything = {"least": -math.inf, "most": math.inf, "asymptotic": False}
+    rows = pd.DataFrame(
+        [{**anything, **own[place], **asdict(law), "letter": place[1]} for place, law in fitted.items()]
+    )
+    middle = 0.5 * (rows["exponent"].min() + rows["exponent"].max())
+    finding = decided_by_rows(
+        rows.assign(alike=(rows["exponent"] - middle).abs() <= alike, open=False),
+        holds="alike and low >= least and high <= most",
+        fails="not alike or low > most or (high < least and not asymptotic)",
+        unit=unit,
+        evidence=evidence,
+        note=note,
+        power=f"exponents are known to within {0.5 * (rows['high'] - rows['low']).max():.2f}",
+    )
+    ranges = rows.groupby("letter", sort=False)["exponent"].agg(["min", "max"])
     extreme = ", ".join(f"{letter}^{low:.2f} to {letter}^{high:.2f}" for letter, low, high in ranges.itertuples())
-    power = f"exponents are known to within {max(0.5 * (law.high - law.low) for law in fitted.values()):.2f}"
-    finding = decided(cases, unit, evidence=evidence, note=note, power=power)
     return replace(finding, measure=f"{finding.measure}; {extreme}")
-
-
-def _side(law: PowerLaw, region: Mapping[str, Any]) -> Decision:
-    least, most = region.get("least", -math.inf), region.get("most", math.inf)
-    too_small = region.get("asymptotic") and law.high < least
-    return INDISTINCT if too_small else side_of(law.low, law.high, least=least, most=most)
 
 
 def exponents(
