@@ -186,7 +186,7 @@ def decided_by_rows(
     holds: str,
     fails: str = "",
     among: str = "",
-    opened: str = "open",
+    opened: str = "",
     number: str = "",
     by: Sequence[str] = (),
     fewest: int = 0,
@@ -197,17 +197,18 @@ def decided_by_rows(
 ) -> Finding:
     """Return a claim decided by the share of the rows ``among`` all which it ``holds``.
 
-    These, which rows are open and the ``number`` are expressions of columns; rows in which it neither holds nor
-    ``fails`` are not distinguishable. Rows that are alike in the columns ``by`` are one case, which the worst decides.
-    At least the ``fewest`` rows must have ended. If it holds in all of these, one of them must be as large as the claim
-    ``needs``. Cases are named by the column ``name``; with ``intervals`` their numbers are known from ``low`` to
-    ``high``.
+    These, which rows are ``opened`` (else the column ``open``) and the ``number`` are expressions of columns; rows in
+    which it neither holds nor ``fails`` are not distinguishable. Rows that are alike in the columns ``by`` are one
+    case, which the worst decides. At least the ``fewest`` rows must have ended. If it holds in all of these, one of
+    them must be as large as the claim ``needs``. Cases are named by the column ``name``; with ``intervals`` their
+    numbers are known from ``low`` to ``high``.
     """
     rows = rows.fillna(np.nan)
     rows = rows.query(among) if among and len(rows) else rows
     if rows.empty:
         return undecided(f"{counted(max(1, fewest), unit)} to count; there are 0")
-    is_open, held = rows.eval(opened).astype(bool), rows.eval(holds)
+    held, never = rows.eval(holds), np.zeros(len(rows), dtype=bool)
+    is_open = np.asarray(rows.eval(opened) if opened else rows.get("open", never), dtype=bool)
     ended = rows[~is_open]
     if len(ended) < fewest:
         return undecided(f"{counted(fewest, unit)} to count; there are {len(ended)}")

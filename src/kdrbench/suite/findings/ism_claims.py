@@ -208,7 +208,7 @@ def decided_by_exponents(
     )
     middle = 0.5 * (rows["exponent"].min() + rows["exponent"].max())
     finding = decided_by_rows(
-        rows.assign(alike=(rows["exponent"] - middle).abs() <= alike, open=False),
+        rows.assign(alike=(rows["exponent"] - middle).abs() <= alike),
         holds="alike and low >= least and high <= most",
         fails="not alike or low > most or (high < least and not asymptotic)",
         unit=unit,
@@ -265,7 +265,7 @@ def accuracy_above(rows: pd.DataFrame, *, least: float) -> Finding:
     percent = [LOST if math.isnan(mean) else f"{mean:.1%}" for mean in cells["mean"]]
     note = f"On training samples {share_of(int((fitted >= least).sum()), len(fitted), 'cell')} do."
     return decided_by_rows(
-        cells.assign(name=cells["cell"] + " (" + percent + ")", open=False).rename(columns={"mean": "accuracy"}),
+        cells.assign(name=cells["cell"] + " (" + percent + ")").rename(columns={"mean": "accuracy"}),
         holds=f"accuracy >= {least}",
         number="accuracy",
         unit="cell",
