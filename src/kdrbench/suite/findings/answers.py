@@ -161,14 +161,15 @@ def _sentence(name: str, **numbers: object) -> str:
 def _spread_sentence(runs: pd.DataFrame) -> str:
     """Return the mean over folds that moves most when the folds are redrawn."""
     means = runs.groupby(["dataset", "kernel", "method", "partition"], sort=False)["quality"].mean().dropna()
-    cells = means.groupby(level=[0, 1, 2], sort=False).agg(["min", "max", "count"]).query("count > 1")
+    cells = means.groupby(level=[0, 1, 2], sort=False).agg(["min", "max", "count"]).query("count > 1").reset_index()
     if cells.empty:
         return ""
-    dataset, kernel, method = place = (cells["max"] - cells["min"]).idxmax()
+    widths = cells.assign(width=cells["max"] - cells["min"])
+    widest = widths.sort_values("width", ascending=False, kind="stable").iloc[0]
     shown = FORMATS[str(runs["quality_metric"].iloc[0])]
-    low, high = (shown(float(cells.loc[place, end]), None) for end in ("min", "max"))
-    cell = f"{method_in_text(method)} on {dataset_label(dataset)}, {kernel_label(kernel)}"
-    partitions = counted(int(cells.loc[place, "count"]), "partition")
+    low, high = (shown(float(widest[end]), None) for end in ("min", "max"))
+    cell = f"{method_in_text(widest['method'])} on {dataset_label(widest['dataset'])}, {kernel_label(widest['kernel'])}"
+    partitions = counted(int(widest["count"]), "partition")
     return _sentence("redrawn", means=counted(len(cells), "mean"), cell=cell, low=low, high=high, partitions=partitions)
 
 

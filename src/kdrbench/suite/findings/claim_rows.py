@@ -80,7 +80,7 @@ class Records:
     def __post_init__(self) -> None:
         """Add the columns that tables lack, such as those of made-up or earlier rows."""
         for name, system in _SYSTEM_OF.items():
-            table, columns = getattr(self, name), column_types(build_system(system).record)
+            table, columns = getattr(self, name), column_types(build_system(system).record)  # type: ignore[arg-type]
             names = dict.fromkeys((*table, *columns, STOPPED_EARLY, NOT_MADE))
             object.__setattr__(self, name, table.reindex(columns=list(names)))
 
@@ -322,7 +322,7 @@ def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> C
         of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
         axes = ["experiment", "dataset", "kernel"]
         for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
-            coverage += _by_role((experiment, dataset, kernel), cell, methods)
+            coverage += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
     return coverage
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -207,17 +207,18 @@ def decided_by_rows(
     rows = rows.query(among) if among and len(rows) else rows
     if rows.empty:
         return undecided(f"{counted(max(1, fewest), unit)} to count; there are 0")
-    held, never = rows.eval(holds), np.zeros(len(rows), dtype=bool)
-    is_open = np.asarray(rows.eval(opened) if opened else rows.get("open", never), dtype=bool)
+    held, never = evaluated(rows, holds), np.zeros(len(rows), dtype=bool)
+    is_open = np.asarray(evaluated(rows, opened) if opened else rows.get("open", never), dtype=bool)
     ended = rows[~is_open]
     if len(ended) < fewest:
         return undecided(f"{counted(fewest, unit)} to count; there are {len(ended)}")
     if needs and held[ended.index].all() and ended.query(needs).empty:
         return undecided(f"a {unit} with {needs}")
-    failed = rows.eval(fails) if fails else ~held
-    words = np.select([is_open, held, failed], [UNDECIDED, CONFIRMED, CONTRADICTED], INDISTINCT)
+    failed = evaluated(rows, fails) if fails else ~held
+    kinds = [str(kind) for kind in (UNDECIDED, CONFIRMED, CONTRADICTED)]
+    words = np.select([is_open, held.to_numpy(), failed.to_numpy()], kinds, str(INDISTINCT))
     names = rows["name"] if "name" in rows else [""] * len(rows)
-    numbers = rows.eval(number) if number else [math.nan] * len(rows)
+    numbers = evaluated(rows, number) if number else [math.nan] * len(rows)
     ends: list[list[Interval]] = [[]] * len(rows)
     if intervals:
         ends = [[each] for each in zip(rows["low"], rows["high"], strict=True)]
@@ -228,6 +229,11 @@ def decided_by_rows(
             places.setdefault(place, []).append(case)
         cases = [_worst(each) for each in places.values()]
     return decided(cases, unit, **shown)
+
+
+def evaluated(rows: pd.DataFrame, expression: str) -> pd.Series:
+    """Return what an expression of columns gives for each row."""
+    return cast("pd.Series", rows.eval(expression))
 
 
 def _worst(cases: Sequence[Case]) -> Case:

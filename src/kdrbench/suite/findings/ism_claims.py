@@ -49,6 +49,7 @@ from kdrbench.suite.findings.finding import (
     decided,
     decided_by_rows,
     decision_of,
+    evaluated,
     factor,
     kept_if,
     only_decision,
@@ -137,7 +138,7 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
     if known.empty or not known["ended"].any():
         return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
     ended = known[known["ended"]]
-    best, ratios = ended.loc[ended["ratio"].idxmax()], ended["ratio"]
+    best, ratios = ended.sort_values("ratio", ascending=False, kind="stable").iloc[0], ended["ratio"]
     words = f"{factor(best['ratio'])} times (from {factor(ratios.min())}, median {factor(ratios.median())})"
     bounds = least * ended.loc[ended["bounded"], "ours"]
     if len(bounds):
@@ -312,9 +313,9 @@ def better_kernel(rows: pd.DataFrame, *, kernel: str, than: str) -> Finding:
     if pairs.empty:
         return undecided("cells of both kernels")
     # A cell that lacks runs is no win.
-    n_cells, better = len(pairs), int(pairs.eval(f"complete and gap > {LEVEL} and low > 0").sum())
-    worse = int(pairs.eval(f"not complete or (gap < -{LEVEL} and high < 0)").sum())
-    unclear = int(pairs.eval(f"complete and abs(gap) > {LEVEL} and low <= 0 <= high").sum())
+    n_cells, better = len(pairs), int(evaluated(pairs, f"complete and gap > {LEVEL} and low > 0").sum())
+    worse = int(evaluated(pairs, f"not complete or (gap < -{LEVEL} and high < 0)").sum())
+    unclear = int(evaluated(pairs, f"complete and abs(gap) > {LEVEL} and low <= 0 <= high").sum())
     # Each unclear cell is either of both.
     counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
     possible = {CONFIRMED if 2 * won > n_cells else MOSTLY if won > lost else CONTRADICTED for won, lost in counts}
@@ -360,7 +361,7 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
     Both must hold. Times are those of methods as published, which nothing disturbed; a cell that lacks one is open.
     """
     methods, place = ("ism", *rivals), ["cell", "ours", "theirs"]
-    within = {"holds": f"gap >= -{apart}", "number": "-gap", "extreme": "at most {most:.3f} behind"}
+    within: dict[str, Any] = {"holds": f"gap >= -{apart}", "number": "-gap", "extreme": "at most {most:.3f} behind"}
     judge = partial(gaps_hold, among="complete", opened="not complete", unit="cell", **within)
     finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
     if finding.is_undecided:

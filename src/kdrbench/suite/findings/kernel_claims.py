@@ -79,7 +79,7 @@ def _cells(kpca: pd.DataFrame, *variants: str) -> tuple[pd.DataFrame, str]:
     made = groups["run"].nunique().unstack("variant").reindex(index=index, columns=columns).fillna(0)
     splits = made.min(axis=1).groupby("dataset").min().astype(int)
     short = [
-        f"{dataset_label(name)} has {count} of {SPLITS} splits" for name, count in splits.items() if count < SPLITS
+        f"{dataset_label(str(name))} has {count} of {SPLITS} splits" for name, count in splits.items() if count < SPLITS
     ]
     missing = f"{listed(short)} (kpca_trick.csv)" if short else ""
     return cells.assign(open=opened.reindex(index, fill_value=False)), missing
@@ -340,7 +340,7 @@ def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float
     """Count the numbers of constraints with accuracy and NMI near each other, by 95 % intervals over common draws."""
     rows = _solvable(rows.query("method in @EXACT and n_constraints > 0"))
     is_open = rows.groupby("n_constraints")["open"].any()
-    wide = rows.set_index([*SET, "method"])[["accuracy", _NMI]].astype(float).unstack("method")
+    wide = pd.DataFrame(rows.set_index([*SET, "method"])[["accuracy", _NMI]].astype(float).unstack("method"))
     if not set(EXACT) <= set(wide.columns.get_level_values(1)) or is_open.all():
         return None
     differences = wide.xs(EXACT[0], axis=1, level=1) - wide.xs(EXACT[1], axis=1, level=1)

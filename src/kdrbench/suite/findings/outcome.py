@@ -76,7 +76,8 @@ def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
     if "method" in rows and STOPPED_EARLY in rows:
         axes = [rows[name] for name in ("experiment", "dataset", "kernel", "method", "partition") if name in rows]
         made[NOT_MADE] = skipped.groupby(axes, dropna=False).transform("sum").astype(int)[~skipped]
-        for (method, dataset, count), cell in made[made[NOT_MADE] > 0].groupby(["method", "dataset", NOT_MADE]):
+        for (method, dataset, _), cell in made[made[NOT_MADE] > 0].groupby(["method", "dataset", NOT_MADE]):
+            count = int(cell[NOT_MADE].iloc[0])
             words = f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} "
             words += f"{'was' if count == 1 else 'were'} not made, since the budget was used up"
             made.loc[cell.index, STOPPED_EARLY] = words

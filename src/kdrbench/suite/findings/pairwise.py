@@ -35,10 +35,10 @@ DISTURBED = (
 )
 
 
-def sign_test(gains: FloatArray) -> dict[str, int]:
+def sign_test(gains: FloatArray) -> tuple[int, int, int]:
     """Return how often the first of two methods is better (positive gains), tied and worse."""
     wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
-    return {"wins": wins, "ties": len(gains) - wins - losses, "losses": losses}
+    return wins, len(gains) - wins - losses, losses
 
 
 def relative_gaps(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -189,10 +189,11 @@ def _with_tests(standings: Sequence[Standing], rows: pd.DataFrame, reference: st
     gains = {one.solver: without_ties(*_paired(rows, "cost", reference, one.solver)) for one in standings}
     tested = {name: each for name, each in gains.items() if name != reference and len(each) >= FEWEST_PAIRS}
     p_values = dict(zip(tested, holm([signed_rank_p(each) for each in tested.values()]), strict=True))
-    return [
-        one if one.solver == reference else replace(one, **sign_test(gains[one.solver]), p=p_values.get(one.solver))
-        for one in standings
-    ]
+    found = []
+    for one in standings:
+        wins, ties, losses = (0, 0, 0) if one.solver == reference else sign_test(gains[one.solver])
+        found.append(replace(one, wins=wins, ties=ties, losses=losses, p=p_values.get(one.solver)))
+    return found
 
 
 def _paired(rows: pd.DataFrame, column: str, first: str, second: str) -> FloatArray:
@@ -312,5 +313,5 @@ def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: s
     gains = without_ties(theirs, ours) if metric == "cost" else theirs - ours if lower_is_better else ours - theirs
     sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
     ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
-    signs, p = sign_test(gains), signed_rank_p(gains) if gains.any() else None
-    return Pair(*place, metric, len(ours), signs["wins"], signs["losses"], ratio, p)
+    wins, _, losses = sign_test(gains)
+    return Pair(*place, metric, len(ours), wins, losses, ratio, signed_rank_p(gains) if gains.any() else None)

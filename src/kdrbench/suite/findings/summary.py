@@ -200,7 +200,7 @@ def _ascent(known: pd.DataFrame) -> str:
 
 def _saddles(stationary: pd.DataFrame) -> str:
     saddles = stationary[stationary["optimality"] == SADDLE]
-    counts = saddles.groupby(["experiment", "method"], sort=False).size()
+    counts = Counter(zip(saddles["experiment"], saddles["method"], strict=True))
     names = ", ".join(f"{method_label(method)} {n} ({experiment})" for (experiment, method), n in counts.items())
     share = share_of(len(saddles), len(stationary), "stationary end")
     return f"{share} whose curvature is known{f': {names}' if names else ''}."
