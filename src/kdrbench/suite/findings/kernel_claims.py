@@ -343,7 +343,7 @@ def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float
     wide = pd.DataFrame(rows.set_index([*SET, "method"])[["accuracy", _NMI]].astype(float).unstack("method"))
     if not set(EXACT) <= set(wide.columns.get_level_values(1)) or is_open.all():
         return None
-    differences = wide.xs(EXACT[0], axis=1, level=1) - wide.xs(EXACT[1], axis=1, level=1)
+    differences = pd.DataFrame(wide.xs(EXACT[0], axis=1, level=1) - wide.xs(EXACT[1], axis=1, level=1))
     cases, bounds = [], {"accuracy": apart, _NMI: nmi_apart}
     for count, group in differences.groupby("n_constraints"):
         if is_open[count]:
