@@ -59,7 +59,7 @@ from kdrbench.suite.findings.finding import (
     smallest_shown,
     undecided,
 )
-from kdrbench.suite.findings.outcome import clean_times, steady_times
+from kdrbench.suite.findings.outcome import clean_times, numbers_by_run, steady_times, stopped
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
@@ -161,13 +161,16 @@ def days_and_seconds(
 ) -> Finding:
     """Compare the time of ISM on a data set with ``most_s``, and that of a rival with ``rival_least_s``."""
     rows = authors_cells(records, tables, ("ism", rival)).rows
-    pairs = gaps(rows[rows["dataset"] == dataset], "time_s") if len(rows) else rows
-    if pairs.empty or not pairs["ended"].all():
+    rows = rows[rows["dataset"] == dataset] if len(rows) else rows
+    # Of several experiments the last counts.
+    cells = {cell["method"].iloc[0]: cell for _, cell in rows.groupby("cell", sort=False)} if len(rows) else {}
+    if not {"ism", rival} <= set(cells) or stopped(cells["ism"]).any():
         return undecided(f"runs of ISM and of {method_label(rival)} by the authors' code on {dataset_label(dataset)}")
-    ours, theirs, is_bound = pairs.iloc[-1][["ours", "theirs", "bounded"]]
+    ours, theirs = (float(numbers_by_run(cells[name], "time_s").mean()) for name in ("ism", rival))
+    longest = math.inf if stopped(cells[rival]).any() else theirs * uncertain
     sides = {
         side_of(ours / uncertain, ours * uncertain, most=most_s),
-        side_of(theirs / uncertain, math.inf if is_bound else theirs * uncertain, least=rival_least_s),
+        side_of(theirs / uncertain, longest, least=rival_least_s),
     }
     times = f"ISM {ours:.2g} s, {method_label(rival)} {theirs:.2g} s on {dataset_label(dataset)}"
     power = f"times may be wrong by a factor of {uncertain:g}"
@@ -279,12 +282,12 @@ def accuracy_above(rows: pd.DataFrame, *, least: float) -> Finding:
 def best(rows: pd.DataFrame, *, kernel: str = "", lower: bool = False, normally: bool = False) -> Finding:
     """Count the data sets on which no other has a better mean quality than ISM, or than a ``kernel`` of ISM's."""
     axis, ours, label = ("kernel", kernel, kernel_label) if kernel else ("method", "ism", method_label)
-    if not kernel:
-        # Of two experiments of the authors' code on a data set the last counts.
-        rows = rows[rows["source"] == rows.groupby("dataset")["source"].transform("last")]
-    pairs = gaps(rows, ours=ours, axis=axis, place=["dataset"])
+    pairs = gaps(rows, ours=ours, axis=axis, place=["dataset"] if kernel else ["source", "dataset"])
     if pairs.empty:
         return undecided("cells of others")
+    if not kernel:
+        # Of two experiments of the authors' code on a data set the last counts.
+        pairs = pairs[pairs["source"] == pairs.groupby("dataset")["source"].transform("last")]
     if not lower:
         pairs = pairs.assign(gap=-pairs["gap"], low=-pairs["high"], high=-pairs["low"])
     number = ".1%" if lower else ".3f"
