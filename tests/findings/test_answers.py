@@ -164,14 +164,14 @@ def stopped_at_the_best(runs):
         (
             {"ism": [(1.0, -100.0)], "dg": [(3.0, -100.0)]},
             None,
-            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time); the next is DG, in 3 "
-            "of 3 (3\u00d7 the least time).",
+            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time); DG in 3 of 3 "
+            "(3\u00d7 the least time).",
         ),
         (
             {"ism": [(1.0, -100.0)], "dg": [(1.0, -99.0)]},
             stopped_at_the_best,
             "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time; 2 of them stopped "
-            "there by a limit); the next is DG, in 0 of 3.",
+            "there by a limit); DG in 0 of 3.",
         ),
     ],
 )

@@ -2,13 +2,15 @@
 
 import math
 
+import pandas as pd
 import pytest
 
 from kdrbench.suite.findings.finding import (
     DECISION_RULES,
+    Case,
     Decision,
-    decided_by_cases,
-    decided_by_share,
+    decided,
+    decided_by_rows,
     only_decision,
     reached,
     share_of,
@@ -16,19 +18,26 @@ from kdrbench.suite.findings.finding import (
 )
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
+CONFIRMED, MOSTLY, INDISTINCT, CONTRADICTED, UNDECIDED = Decision
+LETTERS = {"h": CONFIRMED, "u": INDISTINCT, "f": CONTRADICTED, "o": UNDECIDED}
+
+
+def counted(letters, unit="cell", **others):
+    """What is found of cases that hold, fail, are unclear or open, by their first letters."""
+    cases = [Case(LETTERS[letter], f"cell {number}", number) for number, letter in enumerate(letters)]
+    return decided(cases, unit, **others)
+
 
 def test_a_share_decides():
-    confirmed, mostly, contradicted = Decision.CONFIRMED, Decision.MOSTLY, Decision.CONTRADICTED
-    wanted = {(20, False): confirmed, (19, False): mostly, (16, False): mostly, (15, False): contradicted}
-    wanted |= {(18, True): confirmed, (17, True): mostly, (15, True): contradicted}
+    wanted = {(20, False): CONFIRMED, (19, False): MOSTLY, (16, False): MOSTLY, (15, False): CONTRADICTED}
+    wanted |= {(18, True): CONFIRMED, (17, True): MOSTLY, (15, True): CONTRADICTED}
     for (holding, normally), decision in wanted.items():
-        found = decided_by_share(holding, 20, "evidence", "note", normally=normally)
-        assert (found.decision, found.evidence, found.note) == (decision, "evidence", "note")
-        assert found.measure == f"{holding} of 20 cells ({5 * holding} %)"
+        found = counted("h" * holding + "f" * (20 - holding), normally=normally)
+        assert (found.decision, found.measure) == (decision, f"{holding} of 20 cells ({5 * holding} %)")
         assert found.power == "one cell is 5 %"
     assert all(decision in DECISION_RULES for decision in Decision)
-    worst = decided_by_share(39, 41, "evidence", unit="run", extreme="at most 5")
-    assert (worst.decision, worst.measure) == (mostly, "39 of 41 runs (95 %); at most 5")
+    assert counted("hhf", extreme="{least:g} to {most:g}").measure == "2 of 3 cells (67 %); 0 to 2"
+    assert counted("hhf", extreme="{most:g}", above=2.0).measure == "2 of 3 cells (67 %)"
 
 
 @pytest.mark.parametrize("normally", [False, True])
@@ -37,40 +46,48 @@ def test_open_cells_decide_nothing_unless_all_outcomes_agree(normally):
     for n_total in (1, 2, 5, 10, 12):
         for n_holding in range(n_total + 1):
             for n_open in range(n_total - n_holding + 1):
-                found = decided_by_share(n_holding, n_total, "", normally=normally, n_open=n_open)
+                n_failing = n_total - n_holding - n_open
+                found = counted("h" * n_holding + "f" * n_failing + "o" * n_open, normally=normally)
                 possible = {
-                    decided_by_share(n_holding + more, n_total - fewer, "", normally=normally).decision
+                    counted("h" * (n_holding + more) + "f" * (n_total - fewer - n_holding - more), normally=normally)
                     for more in range(n_open + 1)
                     for fewer in range(n_open + 1 - more)
                 }
-                assert found.decision is only_decision(possible)
+                assert found.decision is only_decision({one.decision for one in possible})
 
 
 def test_what_is_at_least_mostly_so_is_mostly_so():
-    confirmed, mostly, contradicted = Decision.CONFIRMED, Decision.MOSTLY, Decision.CONTRADICTED
-    assert only_decision({confirmed, mostly}) is mostly
-    assert only_decision({mostly, contradicted}) is only_decision({confirmed, mostly, contradicted})
-    assert only_decision({mostly, contradicted}) is Decision.UNDECIDED
+    assert only_decision({CONFIRMED, MOSTLY}) is MOSTLY
+    assert only_decision({MOSTLY, CONTRADICTED}) is only_decision({CONFIRMED, MOSTLY, CONTRADICTED}) is UNDECIDED
 
 
 @pytest.mark.parametrize(
-    ("sides", "decision"),
+    ("letters", "decision"),
     [
-        ("hhhhhhhhhh", Decision.CONFIRMED),
-        ("hhhhhhhhhu", Decision.MOSTLY),
-        ("hhhhhhhfuu", Decision.INDISTINCT),
-        ("hhfffffffu", Decision.CONTRADICTED),
+        ("hhhhhhhhhh", CONFIRMED),
+        ("hhhhhhhhhu", MOSTLY),
+        ("hhhhhhhfuu", INDISTINCT),
+        ("hhfffffffu", CONTRADICTED),
         # Half of what is counted could be either.
-        ("fffffuuuuu", Decision.INDISTINCT),
-        ("hhhhhhffoo", Decision.UNDECIDED),
+        ("fffffuuuuu", INDISTINCT),
+        ("hhhhhhffoo", UNDECIDED),
     ],
 )
-def test_what_intervals_leave_unclear_is_neither_confirmed_nor_contradicted(sides, decision):
-    named = {"h": Decision.CONFIRMED, "u": Decision.INDISTINCT, "f": Decision.CONTRADICTED, "o": Decision.UNDECIDED}
-    found = decided_by_cases([(f"cell {number}", named[letter]) for number, letter in enumerate(sides)])
+def test_what_intervals_leave_unclear_is_neither_confirmed_nor_contradicted(letters, decision):
+    found = counted(letters)
     assert found.decision is decision
-    failing = [f"cell {number}" for number, letter in enumerate(sides) if letter in "fu"]
+    failing = [f"cell {number}" for number, letter in enumerate(letters) if letter in "fu"]
     assert all(name in found.evidence for name in failing[:3])
+
+
+def test_rows_are_counted_by_expressions_of_their_columns():
+    rows = pd.DataFrame({"cost": [1.0, 2.0, None, 9.0], "size": [1, 2, 3, 50], "open": [False, False, False, True]})
+    found = decided_by_rows(rows, holds="cost < 3", among="size < 10 or open", number="10 * cost", extreme="{most:g}")
+    assert (found.decision, found.measure) == (CONTRADICTED, "2 of 4 runs (50 %), and 1 open; 90")
+    assert decided_by_rows(rows, holds="cost < 3", fewest=4).evidence == "lacking: 4 runs to count; there are 3"
+    few = decided_by_rows(rows[:2], holds="cost < 3", needs="size >= 9", unit="solve")
+    assert few.evidence == "lacking: a solve with size >= 9"
+    assert decided_by_rows(rows[:2], holds="cost < 2", needs="size >= 9").decision is not UNDECIDED
 
 
 def test_an_interval_lies_inside_outside_or_across_a_region():
@@ -82,9 +99,9 @@ def test_an_interval_lies_inside_outside_or_across_a_region():
 
 
 def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():
-    few, many = (decided_by_share(count, total, "", unit="run", normally=True) for count, total in ((6, 8), (75, 100)))
-    assert (few.decision, few.power) == (Decision.INDISTINCT, "95 %: 35 to 97 % of runs")
-    assert (many.decision, many.power) == (Decision.CONTRADICTED, "95 %: 65 to 83 % of runs")
+    few, many = (counted("h" * n + "f" * (total - n), "run", normally=True) for n, total in ((6, 8), (75, 100)))
+    assert (few.decision, few.power) == (INDISTINCT, "95 %: 35 to 97 % of runs")
+    assert (many.decision, many.power) == (CONTRADICTED, "95 %: 65 to 83 % of runs")
 
 
 def test_only_all_are_a_hundred_per_cent():

@@ -51,7 +51,7 @@ def test_a_kernel_that_lost_runs_is_not_beaten():
     rows = [row for row in rows if (row["dataset"], row["kernel"], row["run"]) != ("wine", "linear", 0)]
     found = claims.conic_is_best(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %)")
-    assert "Wine, missing or failed runs of Linear" in found.evidence
+    assert "Wine, missing or failed runs beside Linear" in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,6 @@ def test_kernels_are_alike_within_a_factor_of_ten():
         Decision.CONTRADICTED,
         "6 of 8 cases (75 %); at most 0.040 apart, times 20 to 1",
     )
-    assert "MNIST, supervised: 0.040 apart, times 20 to 1" in found.evidence
+    assert "MNIST, supervised: times 20 to 1" in found.evidence
     disturbed = qualities(SUPERVISED + CLUSTERS, quality=ALIKE, drifted=True)
     assert claims.kernels_alike(records(*disturbed)).decision is Decision.UNDECIDED

@@ -68,11 +68,10 @@ class NearestMeanSystem(System):
 
     def claims(self):
         """Return the claim that no class mean is worse than guessing."""
-        from kdrbench.suite.findings.finding import Claim, decided_by_share
+        from kdrbench.suite.findings.finding import Claim, decided_by_rows
 
         def decide(rows):
-            above = int((rows["accuracy"] > 0.5).sum())
-            return decided_by_share(above, len(rows), f"lowest accuracy {rows['accuracy'].min():.3f}", unit="run")
+            return decided_by_rows(rows, holds="accuracy > 0.5", number="accuracy", extreme="lowest {least:.3f}")
 
         return [Claim("Shrunken means are better than guessing", "Nearest means", "", decide)]
 

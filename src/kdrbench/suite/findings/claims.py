@@ -9,10 +9,11 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
-from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims
+from kdrbench.suite.findings import finding, ism_claims, kernel_claims
 from kdrbench.suite.findings.claim_rows import (
     TABLES,
     Records,
+    cells_of_experiment,
     decided_in_lanes,
     decided_on,
     lanes_of,
@@ -24,10 +25,7 @@ from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.systems import build_system
 
-_MODULES = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (solver_claims, quality_claims, kpca_claims, low_rank_claims)
-}
+_MODULES = {module.__name__.rpartition(".")[2]: module for module in (finding, ism_claims, kernel_claims)}
 
 
 def _by(cells: Callable[..., Any], decided: Callable[..., Finding]) -> Callable[..., Finding]:
@@ -39,9 +37,10 @@ def _by(cells: Callable[..., Any], decided: Callable[..., Finding]) -> Callable[
 _EVIDENCE: dict[str, Callable[..., Finding]] = {
     "cells": _by(printed_cells, decided_on),
     "times": _by(timed_cells, decided_on),
-    "qualities": _by(quality_claims.qualities, decided_on),
+    "qualities": _by(ism_claims.qualities, decided_on),
+    "folds": _by(cells_of_experiment, decided_on),
     "lanes": _by(lanes_of, decided_in_lanes),
-    "rows": low_rank_claims.decided_by_data,
+    "rows": kernel_claims.decided_by_data,
     "records": lambda records, test: test(records),
 }
 

@@ -28,7 +28,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.suite.findings.outcome import clean_times, ended, numbers_by_run
+from kdrbench.suite.findings.outcome import clean_times, ended, shared_numbers
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
@@ -100,12 +100,11 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
         ours, reference = clean_times(ours), clean_times(reference)
     else:
         ours = ours[ended(ours)]
-    columns = {"value": numbers_by_run(ours, column), "reference": numbers_by_run(reference, column)}
-    both = pd.DataFrame(columns).dropna()
+    both = shared_numbers(ours, reference, column)
     # Of times half of the folds must be undisturbed; of results none may lack.
     if both.empty or len(both) < (n_runs / 2 if of_times else n_runs):
         return None
-    differences = _less(both["value"], both["reference"], metric)
+    differences = _less(both["ours"], both["theirs"], metric)
     if differences is None:
         return None
     low, high = corrected_t_interval(differences, share_tested(ours))

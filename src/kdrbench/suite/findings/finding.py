@@ -1,7 +1,8 @@
 """A finding: what the records say of a subject, with its decision; and the rules by which claims are decided.
 
-A claim names a region for a number: "above 0", "at most 2". Where the 95 % interval of the number lies in it, the claim
-holds; where it lies outside, the claim fails; where it reaches across, the runs lack the power to tell.
+A claim is counted in cases: cells, runs, data sets. In each, it names a region for a number, such as "above 0". Where
+the 95 % interval of the number lies in it, the claim holds; where it lies outside, the claim fails; where it reaches
+across, the runs lack the power to tell. A case that was stopped too early is open.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from kdrbench.errors import counted
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from kdrbench.suite.findings.claim_rows import Records
 
 # What a claim needs to hold mostly, as a share of what is counted or of the number it names; and the share that
@@ -52,16 +54,10 @@ class Decision(StrEnum):
     UNDECIDED = "undecided"
 
 
+CONFIRMED, MOSTLY, INDISTINCT, CONTRADICTED, UNDECIDED = Decision
 # Of the cases that are taken together, the worst decides.
-WORST_FIRST = (Decision.CONTRADICTED, Decision.UNDECIDED, Decision.INDISTINCT, Decision.CONFIRMED)
-
-
-def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Decision:
-    """Return whether the interval from ``low`` to ``high`` lies between ``least`` and ``most``, or outside."""
-    if least <= low and high <= most:
-        return Decision.CONFIRMED
-    outside = high < least or low > most or math.isnan(low + high)
-    return Decision.CONTRADICTED if outside else Decision.INDISTINCT
+WORST_FIRST = (CONTRADICTED, UNDECIDED, INDISTINCT, CONFIRMED)
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class Finding:
     @property
     def is_undecided(self) -> bool:
         """Whether the records lack what a decision needs."""
-        return self.decision is Decision.UNDECIDED
+        return self.decision is UNDECIDED
 
     def with_note(self, note: str) -> Finding:
         """Return the same finding with another sentence behind its note."""
@@ -103,110 +99,182 @@ class Claim:
     threshold: str = ""
 
 
+@dataclass(frozen=True)
+class Case:
+    """One of the cells, runs or sets in which a claim is counted, and whether it holds there.
+
+    ``name`` is listed where it does not hold. ``number`` is what the claim bounds, NaN where there is nothing to say of
+    it; ``intervals`` are how far it is known, against each of those that it is compared with.
+    """
+
+    decision: Decision
+    name: str = ""
+    number: float = math.nan
+    intervals: Sequence[Interval] = ()
+
+
+def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Decision:
+    """Return whether the interval from ``low`` to ``high`` lies between ``least`` and ``most``, or outside."""
+    if least <= low and high <= most:
+        return CONFIRMED
+    return CONTRADICTED if high < least or low > most or math.isnan(low + high) else INDISTINCT
+
+
+def kept_if(holds: object) -> Decision:
+    """Return the decision of a case in which a claim holds or fails."""
+    return CONFIRMED if holds else CONTRADICTED
+
+
 def undecided(missing: str, note: str = "") -> Finding:
     """Return that the records lack something."""
-    return Finding(Decision.UNDECIDED, f"{LACKING}{missing}", note)
+    return Finding(UNDECIDED, f"{LACKING}{missing}", note)
 
 
 def decision_of(reached: float, needed: float = 1.0) -> Decision:
     """Return the decision by the share of a claim that was ``reached``; ``needed`` confirms it."""
     if reached >= needed:
-        return Decision.CONFIRMED
-    return Decision.MOSTLY if reached >= MOSTLY_FROM else Decision.CONTRADICTED
+        return CONFIRMED
+    return MOSTLY if reached >= MOSTLY_FROM else CONTRADICTED
 
 
-def only_decision(decisions: set[Decision], otherwise: Decision = Decision.UNDECIDED) -> Decision:
+def only_decision(decisions: set[Decision], otherwise: Decision = UNDECIDED) -> Decision:
     """Return the decision that all possible outcomes share, and ``MOSTLY`` where all are at least that."""
-    if decisions == {Decision.CONFIRMED, Decision.MOSTLY}:
-        return Decision.MOSTLY
+    if decisions == {CONFIRMED, MOSTLY}:
+        return MOSTLY
     return next(iter(decisions)) if len(decisions) == 1 else otherwise
 
 
-def decided_by_share(
-    n_holding: int,
-    n_total: int,
-    evidence: str,
-    note: str = "",
+def decided(
+    cases: Sequence[Case],
     unit: str = "cell",
     *,
     normally: bool = False,
     extreme: str = "",
-    n_open: int = 0,
-    n_unclear: int = 0,
+    above: float = -math.inf,
+    evidence: str = "",
+    note: str = "",
     power: str = "",
+    shown: str = "{:.3f}",
 ) -> Finding:
-    """Return a claim decided by how many ``unit`` of all it holds in: see :data:`DECISION_RULES`.
+    """Return a claim decided by the share of its cases in which it holds: see :data:`DECISION_RULES`.
 
-    Nothing to count decides nothing. ``extreme`` is the worst case, which the measure adds. ``n_open`` of the total
-    were stopped too early or not made, and ``n_unclear`` have an interval that allows for both: the claim is decided
-    where all outcomes give one decision.
+    Open cases and those whose interval allows for both may turn out either way: the claim is decided where all outcomes
+    give one decision. Nothing to count decides nothing. The measure ends with ``extreme``, a text with places for the
+    ``least`` and the ``most`` of the numbers that are ``above`` a bound. Without ``evidence`` the cases in which the
+    claim fails are named. The power is that of the intervals, as ``shown``, if there are any, else that of the share.
     """
-    if n_total == 0:
+    if not cases:
         return undecided(f"no {unit} to count")
-    needed = NORMALLY_FROM if normally else 1.0
-    power = power or _power_of_share(n_holding, n_total, unit)
-    counts = [f", and {count} {word}" for count, word in ((n_open, "open"), (n_unclear, "unclear")) if count]
-    measure = "; ".join(filter(None, (share_of(n_holding, n_total, unit) + "".join(counts), extreme)))
-    decision = _decision_of_counts(n_holding, n_total, needed, n_open, n_unclear)
-    if not (n_open or n_unclear) and unit in _SAMPLED:
-        ends = {decision_of(share, needed) for share in clopper_pearson(n_holding, n_total)}
-        decision = Decision.INDISTINCT if {Decision.CONFIRMED, Decision.CONTRADICTED} <= ends else decision
-    return Finding(decision, evidence + open_in_words(n_open, unit), note, measure, power)
+    counts = [sum(case.decision is each for case in cases) for each in (CONFIRMED, UNDECIDED, INDISTINCT)]
+    n_total, (n_holding, n_open, n_unclear) = len(cases), counts
+    failing = [case.name for case in cases if case.name and case.decision in (CONTRADICTED, INDISTINCT)]
+    share, numbers = share_of(n_holding, n_total, unit), [case.number for case in cases if case.number > above]
+    evidence = evidence or f"holds in {share}" + (f"; not shown in {listed(failing)}" if failing else "")
+    open_words = "; open, since runs were stopped too early or not made: "
+    evidence += f"{open_words}{counted(n_open, unit)}" if n_open else ""
+    share += f", and {n_open} open" if n_open else ""
+    share += f", and {n_unclear} unclear" if n_unclear else ""
+    measure = f"{share}; {extreme.format(least=min(numbers), most=max(numbers))}" if numbers and extreme else share
+    power = power or smallest_shown([each for case in cases for each in case.intervals], shown)
+    decision = _decision_of_counts(n_holding, n_total, n_open, n_unclear, NORMALLY_FROM if normally else 1.0, unit)
+    return Finding(decision, evidence, note, measure, power or _power_of_share(n_holding, n_total, unit))
 
 
-def _decision_of_counts(n_holding: int, n_total: int, needed: float, n_open: int, n_unclear: int) -> Decision:
+def decided_by_rows(
+    rows: pd.DataFrame,
+    *,
+    holds: str,
+    fails: str = "",
+    among: str = "",
+    opened: str = "",
+    number: str = "",
+    by: Sequence[str] = (),
+    fewest: int = 0,
+    needs: str = "",
+    unit: str = "run",
+    intervals: bool = False,
+    **shown: Any,
+) -> Finding:
+    """Return a claim decided by the share of the rows ``among`` all which it ``holds``.
+
+    These, which rows are ``opened`` (else the column ``open``) and the ``number`` are expressions of columns; rows in
+    which it neither holds nor ``fails`` are not distinguishable. Rows that are alike in the columns ``by`` are one
+    case, which the worst decides. At least the ``fewest`` rows must have ended. If it holds in all of these, one of
+    them must be as large as the claim ``needs``. Cases are named by the column ``name``; with ``intervals`` their
+    numbers are known from ``low`` to ``high``.
+    """
+    rows = rows.fillna(np.nan)
+    rows = rows.query(among) if among and len(rows) else rows
+    if rows.empty:
+        return undecided(f"{counted(max(1, fewest), unit)} to count; there are 0")
+    held, never = evaluated(rows, holds), np.zeros(len(rows), dtype=bool)
+    is_open = np.asarray(evaluated(rows, opened) if opened else rows.get("open", never), dtype=bool)
+    ended = rows[~is_open]
+    if len(ended) < fewest:
+        return undecided(f"{counted(fewest, unit)} to count; there are {len(ended)}")
+    if needs and held[ended.index].all() and ended.query(needs).empty:
+        return undecided(f"a {unit} with {needs}")
+    failed = evaluated(rows, fails) if fails else ~held
+    kinds = [str(kind) for kind in (UNDECIDED, CONFIRMED, CONTRADICTED)]
+    words = np.select([is_open, held.to_numpy(), failed.to_numpy()], kinds, str(INDISTINCT))
+    names = rows["name"] if "name" in rows else [""] * len(rows)
+    numbers = evaluated(rows, number) if number else [math.nan] * len(rows)
+    ends: list[list[Interval]] = [[]] * len(rows)
+    if intervals:
+        ends = [[each] for each in zip(rows["low"], rows["high"], strict=True)]
+    cases = [Case(Decision(str(word)), *own) for word, *own in zip(words, names, numbers, ends, strict=True)]
+    if by:
+        places: dict[tuple[Any, ...], list[Case]] = {}
+        for place, case in zip(rows[list(by)].itertuples(index=False, name=None), cases, strict=True):
+            places.setdefault(place, []).append(case)
+        cases = [_worst(each) for each in places.values()]
+    return decided(cases, unit, **shown)
+
+
+def evaluated(rows: pd.DataFrame, expression: str) -> pd.Series:
+    """Return what an expression of columns gives for each row."""
+    return cast("pd.Series", rows.eval(expression))
+
+
+def _worst(cases: Sequence[Case]) -> Case:
+    """Return the case that decides several, with the largest of their numbers."""
+    worst = min(cases, key=lambda case: WORST_FIRST.index(case.decision))
+    highest = max((case.number for case in cases if case.number > 0.0), default=math.nan)
+    return Case(worst.decision, worst.name, highest, [each for case in cases for each in case.intervals])
+
+
+def _decision_of_counts(
+    n_holding: int, n_total: int, n_open: int, n_unclear: int, needed: float, unit: str
+) -> Decision:
     if n_unclear and 2 * n_unclear >= n_total:
-        return Decision.INDISTINCT
+        return INDISTINCT
 
     def possible(more: int) -> set[Decision]:
         return {decision_of(count / n_total, needed) for count in (n_holding, n_holding + more)}
 
-    if n_open and (by_open := only_decision(possible(n_open))) is Decision.UNDECIDED:
-        return by_open
-    return only_decision(possible(n_open + n_unclear), Decision.INDISTINCT)
+    if n_open and only_decision(possible(n_open)) is UNDECIDED:
+        return UNDECIDED
+    if not (n_open or n_unclear) and unit in _SAMPLED:
+        ends = {decision_of(share, needed) for share in clopper_pearson(n_holding, n_total)}
+        if {CONFIRMED, CONTRADICTED} <= ends:
+            return INDISTINCT
+    return only_decision(possible(n_open + n_unclear), INDISTINCT)
 
 
 def _power_of_share(n_holding: int, n_total: int, unit: str) -> str:
     if unit not in _SAMPLED:
-        return f"one {unit} is {100 / n_total:.2g} %"
+        return f"one {unit} is {float(f'{100 / n_total:.2g}'):g} %"
     low, high = clopper_pearson(n_holding, n_total)
     return f"95 %: {100 * low:.0f} to {100 * high:.0f} % of {unit}s"
 
 
-def decided_by_cases(
-    cases: Sequence[tuple[str, Decision]], unit: str = "cell", *, evidence: str = "", **others: Any
-) -> Finding:
-    """Return a claim decided by its cases, one for each ``unit``; the evidence names some in which it does not hold."""
-    decisions = [decision for _, decision in cases]
-    failing = [name for name, decision in cases if decision in (Decision.CONTRADICTED, Decision.INDISTINCT)]
-    n_holding = decisions.count(Decision.CONFIRMED)
-    if not evidence:
-        evidence = f"holds in {share_of(n_holding, len(cases), unit)}"
-        evidence += f"; not shown in {listed(failing)}" if failing else ""
-    counts = {"n_open": Decision.UNDECIDED, "n_unclear": Decision.INDISTINCT}
-    others |= {name: decisions.count(decision) for name, decision in counts.items()}
-    return decided_by_share(n_holding, len(cases), evidence, unit=unit, **others)
-
-
-def decided_by_rows(holds: ArrayLike, is_open: ArrayLike, evidence: str, unit: str, extreme: str = "") -> Finding:
-    """Return a claim decided by the share of rows in which it holds, of which some are open."""
-    opened = np.asarray(is_open, dtype=bool)
-    n_holding = int((np.asarray(holds, dtype=bool) & ~opened).sum())
-    return decided_by_share(n_holding, len(opened), evidence, unit=unit, extreme=extreme, n_open=int(opened.sum()))
-
-
-def smallest_shown(intervals: Iterable[tuple[float, float]], text: str = "{:.3f}") -> str:
+def smallest_shown(intervals: Iterable[Interval], shown: str = "{:.3f}") -> str:
     """Return the power of comparisons: half the width of intervals, which a difference must exceed to be seen."""
     halves = sorted(0.5 * (high - low) for low, high in intervals if high > low)
     if not halves:
         return ""
-    median, largest = (text.format(half) for half in (halves[len(halves) // 2], halves[-1]))
+    median, largest = (shown.format(half) for half in (halves[len(halves) // 2], halves[-1]))
     return f"a difference of {median} shows in half of the comparisons, {largest} in all"
-
-
-def open_in_words(n_open: int, unit: str) -> str:
-    """Return what evidence adds on those that are open; empty if none is."""
-    return f"; open, since runs were stopped too early or not made: {counted(n_open, unit)}" if n_open else ""
 
 
 def reached(number: float, *, least: float | None = None, most: float | None = None) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, fields, replace
+from dataclasses import astuple, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_type_hints
 
 import pandas as pd
 
@@ -20,8 +20,8 @@ from kdrbench.suite.findings.ledger_lines import (
     kpca_lines,
     low_rank_lines,
     printed_line,
+    text_lines,
 )
-from kdrbench.suite.findings.ledger_text import text_lines
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.suite.reports.tables.labels import (
     dataset_label,
@@ -37,16 +37,14 @@ from kdrbench.suite.systems.low_rank import tables as low_rank
 COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, Verdict.NOT_RUN)
 EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.IN_NEITHER, Effect.ONLY_HERE)
 _METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
-# How columns that are no texts are read.
-_READERS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(
-        ("published_value", "mean", "std", "low", "high", "error"), lambda word: float(word) if word else None
-    ),
-    **{"runs": int, "first": "True".__eq__, "verdict": Verdict, "effect": Effect, "converged_effect": Effect},
-}
 # How a reason says that there is none.
 NONE_KNOWN = re.compile(rf"{UNEXPLAINED}|no setting is known|settings none meets")
-_COLUMNS = [field.name for field in fields(Comparison)]
+_COLUMNS = get_type_hints(Comparison)
+# How columns that are no texts are read.
+_READERS: dict[Any, Callable[[str], Any]] = {
+    float | None: lambda word: float(word) if word else None,
+    bool: "True".__eq__,
+}
 
 
 def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
@@ -62,6 +60,8 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
     lines: list[Comparison] = []
     for name, runs in there.items():
         for axes, of_number in by_system[name](runs, config):
+            # Of several experiments one by the paper's protocol counts.
+            of_number = sorted(of_number, key=lambda line: line.verdict is Verdict.NOT_COMPARABLE)
             of_number = of_number or [printed_line(axes)]
             lines += [replace(line, first=place == 0) for place, line in enumerate(of_number)]
     return [*lines, *text_lines(there, config)]
@@ -116,7 +116,7 @@ def labels_of(line: Comparison) -> tuple[str, str, str]:
 
 def comparison_csv(comparisons: Iterable[Comparison]) -> str:
     """Return one line a comparison."""
-    return csv_text(_COLUMNS, map(astuple, comparisons))
+    return csv_text([*_COLUMNS], map(astuple, comparisons))
 
 
 def comparisons_from_csv(text: str) -> list[Comparison]:
@@ -125,10 +125,11 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     Raises ``InputError`` when the columns are not those of a comparison.
     """
     names, rows = parse_csv(text)
-    if names != _COLUMNS:
+    if names != [*_COLUMNS]:
         columns = ", ".join(names or ["none"])
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
-    return [Comparison(**{name: _READERS.get(name, str)(word) for name, word in row.items()}) for row in rows]
+    readers = {name: _READERS.get(kind, kind) for name, kind in _COLUMNS.items()}
+    return [Comparison(**{name: readers[name](word) for name, word in row.items()}) for row in rows]
 
 
 def interval_text(line: Comparison) -> str:

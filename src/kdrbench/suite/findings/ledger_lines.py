@@ -1,6 +1,7 @@
 """The lines of the ledger: each published number beside ours, with two verdicts, reasons and the published protocol.
 
-Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effects.
+Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effects. What papers state in words gives
+wins, iterations, exponents of time and a drawn figure.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
+from kdrbench.status import Status
 from kdrbench.suite.findings.effects import (
     NO_EFFECT,
     Effect,
@@ -22,11 +23,12 @@ from kdrbench.suite.findings.effects import (
     effect_of,
     our_difference,
 )
-from kdrbench.suite.reports.protocol import departure
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of
+from kdrbench.suite.findings.outcome import steady_times
+from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
-from kdrbench.suite.reports.tables.numbers import percentage
+from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.reports.tables.published_numbers import (
     find_published,
     printed_table,
@@ -35,6 +37,7 @@ from kdrbench.suite.reports.tables.published_numbers import (
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
 from kdrbench.suite.systems.ikdr.partitions import Partitions
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, SizeSeries, size_series
 from kdrbench.suite.systems.ikdr.tables import IkdrCell, compared_cells, published_axes
 from kdrbench.suite.systems.kpca_trick.cells import (
     METRIC,
@@ -44,12 +47,14 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     TABLES,
     KpcaCell,
     kpca_cells,
+    kpca_published_wdl,
 )
 from kdrbench.suite.systems.low_rank import tables as low_rank
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What is written where a number differs, or is only close, and readings.toml gives no reason.
 UNEXPLAINED = "no reason is known"
+UNLIKE = (Verdict.CLOSE, Verdict.DIFFERS)
 # Where folds were drawn once.
 NO_SPREAD = "how this mean varies is not known: no experiment with partitions was run"
 Axes = dict[str, str]
@@ -58,6 +63,14 @@ _KERNELS_COMPARED = ("neurips2019", "5")
 TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
+# Of an exponent: what an interval may miss the printed one by, and what is called close.
+_NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
+# Shares of runs within a range of iterations.
+_NEARLY_ALL, _HALF = 0.9, 0.5
+_AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
+_OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
+# Papers, and experiments of ours whose runs decide what their text says.
+_TEXT = "text"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 
@@ -101,12 +114,12 @@ class Comparison:
     first: bool = True
 
 
-def printed_line(axes: Axes) -> Comparison:
-    """Return the line of a published number of which no experiment has the cell."""
+def printed_line(axes: Axes, **values: Any) -> Comparison:
+    """Return the line of a published number, of which no experiment has the cell but for these ``values``."""
     number, verdict = find_published(**axes), Verdict.NOT_JUDGED if axes["metric"] in TIMES else Verdict.NOT_RUN
     words = (number.text, number.value, number.fitted) if number else ("", None, "")
-    values: dict[str, Any] = {**axes, "published": words[0], "published_value": words[1], "fitted": words[2]}
-    return Comparison(**values, verdict=verdict)
+    printed = dict(zip(("published", "published_value", "fitted"), words, strict=True))
+    return Comparison(**{**axes, **printed, "verdict": verdict, **values})
 
 
 def compared_line(
@@ -125,8 +138,8 @@ def compared_line(
     (effect, effect_words), (converged_effect, converged_words) = effects
     low, high = interval_of(axes["metric"], cell)
     unit = number.scale if number else 1.0
-    return replace(
-        printed_line(axes),
+    return printed_line(
+        axes,
         ours=cell.text,
         mean=cell.mean,
         std=cell.std,
@@ -152,15 +165,12 @@ def _in_unit(cell: Cell, unit: float) -> str:
 
 def _why(compared: Compared) -> str:
     """Return the reason of what differs or is only close, and what is to be known of our runs."""
-    ours, number = compared.ours, compared.published
+    ours, why = compared.ours, compared.published.why if compared.published else ""
     notes = [compared.departure, ours.note, ours.warning]
-    if compared.departure:
-        return "; ".join(filter(None, notes))
-    if compared.verdict in (Verdict.DIFFERS, Verdict.CLOSE):
-        notes.insert(0, number.why if number and number.why else UNEXPLAINED)
-        notes.append(NO_SPREAD if compared.error is None and ours.counted > 1 else "")
-    elif compared.verdict is not Verdict.REPRODUCED:
-        notes.append(number.why if number else "")
+    if not compared.departure and compared.verdict in UNLIKE:
+        notes = [why or UNEXPLAINED, *notes, NO_SPREAD if compared.error is None and ours.counted > 1 else ""]
+    elif not compared.departure and compared.verdict is not Verdict.REPRODUCED:
+        notes.append(why)
     return "; ".join(filter(None, notes))
 
 
@@ -199,8 +209,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
         if number and number.runs_of:
             others = others + ours[tuple({**axes, **number.runs_of}.values())]
         lines = []
-        # Of several experiments one by the paper's protocol counts.
-        for name, cell in sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure)):
+        for name, cell in ours[tuple(axes.values())]:
             protocol = [] if cell.departure else _by_protocol(axes, name, cell, others, training)
             lines.append(compared_line(axes, name, cell, _effects(axes, name, cell, groups), protocol))
         yield axes, lines
@@ -272,24 +281,23 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
     parts = {name: runs[runs["experiment"] == name] for name in experiments_of(config, KPCA_TRICK)}
     experiments = {name: kpca_cells(rows, config) for name, rows in parts.items()}
-    for learner, table in TABLES.items():
-        for axes in published_numbers(paper=PAPER, table=table, setting=SETTING):
-            variant = axes["kernel"] or PLAIN
-            key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
-            there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
-            # The paper leaves open whether aligned kernels are centred.
-            others = [
-                (f"{name}, centred alignment", replace(cells[centred], published=cells[key].published))
-                for name, cells in experiments.items()
-                if variant == "aligned" and centred in cells and not cells[centred].departure
-            ]
-            yield (
-                axes,
-                [
-                    compared_line(axes, name, cell, (_gain(axes, cell, parts[name]), NO_EFFECT), others)
-                    for name, cell in sorted(there, key=lambda pair: bool(pair[1].departure))
-                ],
-            )
+    printed = [(learner, axes) for learner, table in TABLES.items() for axes in _numbers_of(table)]
+    for learner, axes in printed:
+        variant = axes["kernel"] or PLAIN
+        key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
+        # The paper leaves open whether aligned kernels are centred.
+        others = [
+            (f"{name}, centred alignment", replace(cells[centred], published=cells[key].published))
+            for name, cells in experiments.items()
+            if variant == "aligned" and centred in cells and not cells[centred].departure
+        ]
+        there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
+        effects = ((_gain(axes, cell, parts[name]), NO_EFFECT) for name, cell in there)
+        yield axes, [compared_line(axes, *own, each, others) for own, each in zip(there, effects, strict=True)]
+
+
+def _numbers_of(table: str) -> list[Axes]:
+    return published_numbers(paper=PAPER, table=table, setting=SETTING)
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> Judged:
@@ -306,7 +314,7 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
     numbers = list(low_rank.published_and_sources(runs, config))
     cells = {(*axes.values(), source.experiment): source.cell for axes, sources in numbers for source in sources[:1]}
     for axes, sources in numbers:
-        pairs = []
+        lines = []
         for source in sources:
             experiment, cell, effect = config["experiments"][source.experiment], source.cell, NO_EFFECT
             # Numbers of a substitute for data that are not public are shown, and judged by nothing.
@@ -321,5 +329,146 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
             error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
             compared = Compared(cell, find_published(**axes), error, departs)
             line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
-            pairs.append((bool(departs), replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line))
-        yield axes, [line for _, line in sorted(pairs, key=itemgetter(0))]
+            lines.append(replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line)
+        yield axes, lines
+
+
+def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[Comparison]:
+    """Yield a line for each such statement of a paper of which an experiment is run."""
+    if KPCA_TRICK in tables:
+        yield from _counts(tables[KPCA_TRICK], config)
+    if IKDR not in tables:
+        return
+    runs = tables[IKDR]
+    by_protocol, left_out = comparable(runs, config)
+    for axes in published_numbers(table=_TEXT):
+        if names := _printed_experiments(axes["paper"], config):
+            yield _iterations_line(axes, runs, by_protocol, names, left_out)
+    if any(is_scaling(name) for name in experiments_of(config, IKDR)):
+        series = size_series(steady_times(by_protocol), config)
+        for axes in (*published_numbers(paper="ismplus", table="4"), *published_numbers(table="complexity")):
+            yield _exponent_line(axes, series)
+    for axes in published_numbers(table="figure 1a"):
+        for name in _drawn(config):
+            yield _drawn_line(axes, runs[runs["experiment"] == name], name)
+
+
+def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
+    """Yield how often each version with a kernel is above, level with and below the plain learner."""
+    for name in experiments_of(config, KPCA_TRICK):
+        cells = kpca_cells(runs[runs["experiment"] == name], config)
+        departs = next((cell.departure for cell in cells.values() if cell.departure), "")
+        for counts in kpca_published_wdl(cells):
+            axes = {"paper": PAPER, "table": TABLES[counts.learner], "setting": SETTING, "dataset": "all"}
+            axes |= {"kernel": counts.variant, "method": counts.name, "metric": "win_draw_lose"}
+            words, verdict = f"{counts.ours} of {counts.n_cells} data sets", Verdict.NOT_RUN
+            if counts.n_cells == counts.n_printed:
+                pairs = zip(counts.printed.split("/"), counts.ours.split("/"), strict=True)
+                apart = max(abs(int(printed) - int(ours)) for printed, ours in pairs)
+                # Close is a data set more or less in each count.
+                close = Verdict.CLOSE if apart == 1 else Verdict.DIFFERS
+                words, verdict = counts.ours, Verdict.REPRODUCED if apart == 0 else close
+            verdict = Verdict.NOT_COMPARABLE if departs else verdict
+            why = departs or (_OF_CELLS if verdict in UNLIKE else "")
+            line = _line(axes, words, None, counts.n_cells, verdict, name)
+            yield replace(line, published=counts.printed, why=why or line.why)
+
+
+def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
+    """Return the line of a statement beside what comes out of ``runs`` runs, or points of a law."""
+    if not runs:
+        return printed_line(axes, verdict=verdict, experiment=experiment)
+    number, why = find_published(**axes), ""
+    if verdict in UNLIKE:
+        why = number.why if number and number.why else UNEXPLAINED
+    return printed_line(axes, verdict=verdict, experiment=experiment, ours=words, mean=mean, runs=runs, why=why)
+
+
+def _printed_experiments(paper: str, config: Config) -> list[str]:
+    """Return the supervised experiments that make a printed table of a paper."""
+    experiments = {name: config["experiments"][name] for name in experiments_of(config, IKDR)}
+    published = {name: one["published"] for name, one in experiments.items() if one["paradigm"] == "supervised"}
+    return [
+        name
+        for name, place in published.items()
+        if "table" in place and place["paper"] == paper and not place.get("protocol")
+    ]
+
+
+def _iterations_line(
+    axes: Axes, runs: pd.DataFrame, by_protocol: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
+) -> Comparison:
+    """Return how many runs ended within the printed range; by runs of another protocol where there are no others.
+
+    What was left out or not made is said: without the cells of slow runs, those of the quick ones are compared with
+    nothing.
+    """
+    of_method, kept = (
+        rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, by_protocol)
+    )
+    line = _within(axes, kept, names)
+    left_out = [reason for reason in left_out if reason[0] in names]
+    reasons = [reason for reason in left_out if reason[1].startswith(f"{axes['method']} on ")]
+    if not line.runs:
+        line, reasons = _within(axes, of_method, names), left_out
+    skipped = of_method[of_method["status"] == str(Status.SKIPPED)]
+    cells, of_kept, of_skipped = (
+        set(zip(rows["dataset"], rows["kernel"], strict=True)) for rows in (of_method, kept, skipped)
+    )
+    if not line.runs or cells <= of_kept - of_skipped:
+        return line
+    if len(skipped):
+        reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
+    return replace(line, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(reasons or left_out))
+
+
+def _within(axes: Axes, rows: pd.DataFrame, names: list[str]) -> Comparison:
+    """Return how many runs ended within the printed range, which ``value`` and ``std`` of the number hold."""
+    number = find_published(**axes)
+    counts = rows.loc[rows["status"] != str(Status.FAILED), "iterations"].dropna()
+    if counts.empty or number is None:
+        return printed_line(axes)
+    # What was stopped took at least as many, and ends nowhere within.
+    own_end = rows.loc[counts.index, "status"] == str(Status.CONVERGED)
+    inside = int((counts.between(number.value or 0.0, number.std or 0.0) & own_end).sum())
+    share = inside / len(counts)
+    verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
+    words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
+    return _line(axes, words, float(counts.median()), len(counts), verdict, ", ".join(names))
+
+
+def _exponent_line(axes: Axes, series: Sequence[SizeSeries]) -> Comparison:
+    """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
+    wanted, number = (_AXES[axes["metric"]], ALL_PAIRS, axes["method"]), find_published(**axes)
+    own = [each for each in series if (each.axis, each.evaluation, each.method) == wanted]
+    law = own[0].law_of_an_iteration if own else None
+    if law is None or number is None or number.value is None:
+        return printed_line(axes, experiment="scaling")
+    words = f"{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})"
+    return _line(axes, words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling")
+
+
+def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
+    # An interval that holds every exponent shows none.
+    if law.high - law.low > _WIDEST:
+        return Verdict.NOT_JUDGED
+    if law.low - _NEAR <= printed <= law.high + _NEAR:
+        return Verdict.REPRODUCED
+    return Verdict.CLOSE if law.low - _CLOSE <= printed <= law.high + _CLOSE else Verdict.DIFFERS
+
+
+def _drawn(config: Config) -> list[str]:
+    """Return the experiments that draw a figure of the paper."""
+    published = {name: config["experiments"][name].get("published", {}) for name in experiments_of(config, IKDR)}
+    return [name for name, place in published.items() if place.get("figure") == "1a"]
+
+
+def _drawn_line(axes: Axes, runs: pd.DataFrame, name: str) -> Comparison:
+    """Return how clusters agree with the labelling that is sought, where there is one; a picture has no verdict."""
+    of_data = runs[(runs["dataset"] == axes["dataset"]) & (runs["status"] != str(Status.FAILED))]
+    if of_data.empty:
+        return printed_line(axes, experiment=name)
+    highest = of_data["quality"].max()
+    known = None if pd.isna(highest) else float(highest)
+    words = "drawn" if known is None else f"{Metric.NMI.upper()} {agreement(known)} with what is sought"
+    return _line(axes, words, known, len(of_data), Verdict.NOT_JUDGED, name)

@@ -62,6 +62,12 @@ def numbers_by_run(runs: pd.DataFrame, column: str) -> pd.Series:
     return runs.loc[is_usable(runs, column), ["run", column]].set_index("run")[column]
 
 
+def shared_numbers(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the usable numbers of two methods, ``ours`` and ``theirs``, on the runs that both have."""
+    numbers = numbers_by_run(ours, column).rename("ours").astype(float).to_frame()
+    return numbers.join(numbers_by_run(theirs, column).rename("theirs").astype(float), how="inner")
+
+
 def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of runs that were made; cells of dimension reduction that lack others say how many, and why."""
     if "status" not in rows or not (skipped := rows["status"] == str(Status.SKIPPED)).any():
@@ -70,13 +76,11 @@ def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
     if "method" in rows and STOPPED_EARLY in rows:
         axes = [rows[name] for name in ("experiment", "dataset", "kernel", "method", "partition") if name in rows]
         made[NOT_MADE] = skipped.groupby(axes, dropna=False).transform("sum").astype(int)[~skipped]
-        made[STOPPED_EARLY] = [
-            f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} {'was' if count == 1 else 'were'} "
-            "not made, since the budget was used up"
-            if count
-            else early
-            for count, early, method, dataset in made[[NOT_MADE, STOPPED_EARLY, "method", "dataset"]].to_numpy()
-        ]
+        for (method, dataset, _), cell in made[made[NOT_MADE] > 0].groupby(["method", "dataset", NOT_MADE]):
+            count = int(cell[NOT_MADE].iloc[0])
+            words = f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} "
+            words += f"{'was' if count == 1 else 'were'} not made, since the budget was used up"
+            made.loc[cell.index, STOPPED_EARLY] = words
     return made
 
 
@@ -126,17 +130,17 @@ def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if marked(runs, "timed").any():
         return UNTIMED
-    reasons = []
-    if drifted := int(marked(runs, "drifted").sum()):
-        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
-        reasons.append(
-            f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
-        )
-    for chosen, words in (
-        (marked(runs, "contaminated"), "waited for their core"),
-        (marked(runs, "unaccounted"), "worked while their clock was stopped"),
-        (_of_earlier_speed(runs), "were timed with an earlier implementation"),
-    ):
-        if chosen.any():
-            reasons.append(f"{int(chosen.sum())} of {counted(len(runs), 'run')} {words}")
-    return "; ".join(reasons)
+    of_runs, drifted = counted(len(runs), "run"), int(marked(runs, "drifted").sum())
+    most = runs["drift"].astype(float).abs().max() if drifted else 0.0
+    reasons = [
+        (drifted, f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"),
+        *(
+            (int(chosen.sum()), f"{int(chosen.sum())} of {of_runs} {words}")
+            for chosen, words in (
+                (marked(runs, "contaminated"), "waited for their core"),
+                (marked(runs, "unaccounted"), "worked while their clock was stopped"),
+                (_of_earlier_speed(runs), "were timed with an earlier implementation"),
+            )
+        ),
+    ]
+    return "; ".join(words for count, words in reasons if count)

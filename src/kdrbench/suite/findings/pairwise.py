@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
 UNCALIBRATED = "times of a reference are those of another machine"
-# A smaller difference of two costs, relative to the second, is a tie.
-TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 DISTURBED = (
@@ -41,12 +39,6 @@ def sign_test(gains: FloatArray) -> tuple[int, int, int]:
     """Return how often the first of two methods is better (positive gains), tied and worse."""
     wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
     return wins, len(gains) - wins - losses, losses
-
-
-def holm_over(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return the p values as Holm corrects them over those that there are."""
-    corrected = iter(holm([p for p in p_values if p is not None]))
-    return [None if p is None else next(corrected) for p in p_values]
 
 
 def relative_gaps(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -162,15 +154,14 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
     cells = []
     for dataset, kernel in places:
         here = near[(near["dataset"] == dataset) & (near["kernel"] == kernel)]
-        present = [solver for solver in solvers if solver in set(here["method"])]
-        tested = [_cell(here, dataset, kernel, solver, overall[0].solver) for solver in present]
-        corrected = holm_over([cell.p for cell in tested])
-        cells += [replace(cell, p=p) for cell, p in zip(tested, corrected, strict=True)]
+        rows = {solver: here[here["method"] == solver] for solver in solvers}
+        standings = [_standing(solver, dataset, kernel, own) for solver, own in rows.items() if len(own)]
+        cells += _with_tests(standings, here[here["gap"].notna()], overall[0].solver)
     return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), bool(near["disturbed"].any()))
 
 
 def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Standing:
-    counts, gap, reached = Counter(map(str, rows["status"])), rows["gap"].median(), rows[column("reached", FINE)]
+    counts, reached = Counter(map(str, rows["status"])), rows[column("reached", FINE)]
     return Standing(
         solver,
         dataset,
@@ -181,28 +172,28 @@ def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Sta
         timed=int(rows[column("ratio", FINE)].notna().sum()),
         coarse_ratio=_median(rows[column("ratio", COARSE)]),
         fine_ratio=_median(rows[column("ratio", FINE)]),
-        gap=None if np.isnan(gap) else float(gap),
+        gap=_median(rows["gap"]),
         fine_stopped=int((reached & stopped(rows)).sum()),
         endings=tuple((status, counts[status]) for status in (*LIMITS, *WITHOUT_RESULT) if counts[status]),
     )
 
 
-def _median(ratios: pd.Series) -> float | None:
-    """Return the median where more than half of the ratios are finite."""
-    median = ratios.median()
+def _median(numbers: pd.Series) -> float | None:
+    """Return the median where more than half of the numbers are finite."""
+    median = numbers.median()
     return float(median) if np.isfinite(median) else None
 
 
-def _cell(here: pd.DataFrame, dataset: str, kernel: str, solver: str, reference: str) -> Standing:
-    """Return the standing of a solver in a place, with final costs against the reference's."""
-    standing = _standing(solver, dataset, kernel, here[here["method"] == solver])
-    if solver == reference:
-        return standing
-    ours, theirs = _paired(here[here["gap"].notna()], "cost", solver, reference)
-    gains = without_ties(theirs, ours)
-    wins, ties, losses = sign_test(gains)
-    p = signed_rank_p(gains) if len(gains) >= FEWEST_PAIRS else None
-    return replace(standing, wins=wins, ties=ties, losses=losses, p=p)
+def _with_tests(standings: Sequence[Standing], rows: pd.DataFrame, reference: str) -> list[Standing]:
+    """Return the standings of a place with final costs against the reference's, and p values over all of them."""
+    gains = {one.solver: without_ties(*_paired(rows, "cost", reference, one.solver)) for one in standings}
+    tested = {name: each for name, each in gains.items() if name != reference and len(each) >= FEWEST_PAIRS}
+    p_values = dict(zip(tested, holm([signed_rank_p(each) for each in tested.values()]), strict=True))
+    found = []
+    for one in standings:
+        wins, ties, losses = (0, 0, 0) if one.solver == reference else sign_test(gains[one.solver])
+        found.append(replace(one, wins=wins, ties=ties, losses=losses, p=p_values.get(one.solver)))
+    return found
 
 
 def _paired(rows: pd.DataFrame, column: str, first: str, second: str) -> FloatArray:
@@ -236,11 +227,10 @@ def wins_text(standing: Standing) -> str:
 def meaning(standing: Standing, reference: str) -> str:
     """Return a cell of a matrix in sentences, for a reader who points at it."""
     where = f" on {dataset_label(standing.dataset)}, {kernel_label(standing.kernel)} kernel" if standing.dataset else ""
-    runs, wins = counted(standing.runs, "run"), wins_text(standing)
-    p = "" if standing.p is None else f", p = {standing.p:.2g}"
+    p, wins = "" if standing.p is None else f", p = {standing.p:.2g}", wins_text(standing)
     parts = [
         f"{method_label(standing.solver)}{where}: within 1e-2 of the best known cost in {standing.coarse} and within "
-        f"1e-6 in {standing.fine} of {runs}",
+        f"1e-6 in {standing.fine} of {counted(standing.runs, 'run')}",
         f"times ({FIRST_SOLVE}) compared over {counted(standing.timed, 'run')}",
         f"median final cost {gap_text(standing.gap)} above the best known one, relative",
         wins and f"{wins} wins/ties/losses against {method_label(reference)}{p}",
@@ -284,8 +274,8 @@ def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
     pairs: list[Pair] = []
     for metric in TESTED:
         tested = [pair for cell in cells if (pair := _pair(*cell, first, second, metric))]  # type: ignore[arg-type]
-        corrected = holm_over([pair.p for pair in tested])
-        pairs += [replace(pair, holm=p) for pair, p in zip(tested, corrected, strict=True)]
+        corrected = iter(holm([pair.p for pair in tested if pair.p is not None]))
+        pairs += [pair if pair.p is None else replace(pair, holm=next(corrected)) for pair in tested]
     if not pairs and not without_result(runs, (first, second)):
         raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
     return pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from kdrbench.suite.findings.ledger import (
     place_label,
     trace_of,
 )
-from kdrbench.suite.findings.ledger_lines import Comparison
+from kdrbench.suite.findings.ledger_lines import UNLIKE, Comparison
 from kdrbench.suite.findings.outcome import stopped
 from kdrbench.suite.findings.source import Source
 from kdrbench.suite.reports.dashboard.rendering import slug
@@ -145,40 +145,34 @@ class Summary:
         ``of_authors`` chooses what the authors' code did otherwise, as far as their numbers show it, or the rest, where
         a reason may say that none is known.
         """
-        unlike = [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
-        lines = [
-            line for line in unlike if of_authors is (AUTHORS_RUNS in line.why and not NONE_KNOWN.search(line.why))
-        ]
         of_reasons: dict[str, list[Comparison]] = {}
-        for line in lines:
-            # What follows the first reason is of the runs of one cell.
-            of_reasons.setdefault(line.why.split("; ")[0], []).append(line)
-        return [
-            Reason(
-                why,
-                len(lines),
-                sum(trace_of(line) is Trace.PROTOCOL for line in lines),
-                _example(max(lines, key=lambda line: trace_of(line) is Trace.PROTOCOL)),
-                self.source.address_of_runs(lines[0]),
-            )
-            for why, lines in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
-        ]
+        for line in self._first:
+            is_of_authors = AUTHORS_RUNS in line.why and not NONE_KNOWN.search(line.why)
+            if line.verdict in UNLIKE and is_of_authors is of_authors:
+                # What follows the first reason is of the runs of one cell.
+                of_reasons.setdefault(line.why.split("; ")[0], []).append(line)
+        return sorted((self._reason(*each) for each in of_reasons.items()), key=lambda reason: -reason.count)
+
+    def _reason(self, why: str, lines: Sequence[Comparison]) -> Reason:
+        traced = [line for line in lines if trace_of(line) is Trace.PROTOCOL]
+        example = _example((traced or lines)[0])
+        return Reason(why, len(lines), len(traced), example, self.source.address_of_runs(lines[0]))
 
     def endings(self) -> Iterator[tuple[str, str, str]]:
         """Yield what the rows of dimension reduction say of saddles and cycles: question, answer, address."""
         runs = self.source.rows_of(IKDR)
         if runs.empty:
             return
-        ism = runs[runs["method"] == _ISM]
-        known, stationary = ism.dropna(subset=["curvature"]), runs[runs["optimality"].isin([SADDLE, "second_order"])]
-        of_ism, of_all = self.source.address("runs", method=method_label(_ISM)), self.source.address("runs")
-        for rows, subject, said, address in (
-            (known, "How often does ISM as published leave a direction of ascent?", _ascent, of_ism),
-            (stationary, "How often does a solver that converges end on a saddle?", _saddles, of_all),
-            (ism, "How often does ISM as published cycle?", _cycles, of_ism),
-        ):
-            if len(rows):
-                yield subject, said(rows), address
+        ism, here = runs[runs["method"] == _ISM], self.source.address("runs", method=method_label(_ISM))
+        known = ism.dropna(subset=["curvature"])
+        if len(known):
+            yield "How often does ISM as published leave a direction of ascent?", _ascent(known), here
+        stationary = runs[runs["optimality"].isin([SADDLE, "second_order"])]
+        if len(stationary):
+            question = "How often does a solver that converges end on a saddle?"
+            yield question, _saddles(stationary), self.source.address("runs")
+        if len(ism):
+            yield "How often does ISM as published cycle?", _cycles(ism), here
 
     def answers(self, beyond: bool) -> list[Answer]:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
@@ -199,28 +193,25 @@ def _example(line: Comparison) -> str:
 
 def _ascent(known: pd.DataFrame) -> str:
     negative = known["curvature"].astype(float) < -CURVED
-    by_kernel = (
-        f"{kernel_label(str(name))} {part.sum()} of {len(part)}" for name, part in negative.groupby(known["kernel"])
-    )
+    counts = [f"{kernel_label(name)} {part.sum()} of {len(part)}" for name, part in negative.groupby(known["kernel"])]
     share = share_of(int(negative.sum()), len(known), "end")
-    return f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(by_kernel)}."
+    return f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(counts)}."
 
 
 def _saddles(stationary: pd.DataFrame) -> str:
     saddles = stationary[stationary["optimality"] == SADDLE]
-    cells = Counter(zip(saddles["experiment"], saddles["method"], strict=True))
-    names = ", ".join(f"{method_label(str(method))} {n} ({name})" for (name, method), n in cells.items())
+    counts = Counter(zip(saddles["experiment"], saddles["method"], strict=True))
+    names = ", ".join(f"{method_label(method)} {n} ({experiment})" for (experiment, method), n in counts.items())
     share = share_of(len(saddles), len(stationary), "stationary end")
-    return f"{share} whose curvature is known" + (f": {names}." if names else ".")
+    return f"{share} whose curvature is known{f': {names}' if names else ''}."
 
 
 def _cycles(ism: pd.DataFrame) -> str:
-    used_up, own_rule = (
-        int((ism["status"] == str(status)).sum()) for status in (Status.MAX_ITERATIONS, Status.CONVERGED)
-    )
+    counts, n_stopped = ism["status"].value_counts(), int(stopped(ism).sum())
+    used_up, own_rule = (int(counts.get(str(each), 0)) for each in (Status.MAX_ITERATIONS, Status.CONVERGED))
     return (
         f"{share_of(used_up, len(ism), 'run')} used up their iterations, as a cycle does; its own rule ended "
-        f"{counted(own_rule, 'run')}, a limit {counted(int(stopped(ism).sum()), 'run')}."
+        f"{counted(own_rule, 'run')}, a limit {counted(n_stopped, 'run')}."
     )
 
 
