@@ -88,7 +88,7 @@ class Series:
 
     ``colour`` counts through :data:`COLOURS`; series of one ``group`` are switched on and off together and have one
     entry in the legend. Faint series are thin and pale, such as single runs behind their median. ``words`` say more of
-    each point to a reader who points at it; ``absolute`` are the y of a relative axis in the unit of what is compared.
+    each point to a reader who points at it.
     """
 
     label: str
@@ -103,10 +103,9 @@ class Series:
     lower: list[float] | None = None
     upper: list[float] | None = None
     words: list[str] | None = None
-    absolute: list[float] | None = None
 
     def __post_init__(self) -> None:
-        parts = (self.x, self.y, self.lower, self.upper, self.words, self.absolute)
+        parts = (self.x, self.y, self.lower, self.upper, self.words)
         lengths = {len(part) for part in parts if part is not None}
         if len(lengths) != 1:
             raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
@@ -121,7 +120,7 @@ class Series:
         last = len(self.x) - 1
         if last < most:
             return self
-        parts = {name: getattr(self, name) for name in ("x", "y", "lower", "upper", "words", "absolute")}
+        parts = {name: getattr(self, name) for name in ("x", "y", "lower", "upper", "words")}
         places = [round(place * last / (most - 1)) for place in range(most)]
         kept: dict[str, Any] = {name: part and [part[place] for place in places] for name, part in parts.items()}
         return replace(self, **kept)
@@ -214,11 +213,13 @@ def _panel(fields: dict[str, Any]) -> Panel:
 def _series(fields: dict[str, Any]) -> Series:
     points = {
         name: [float("nan") if value is None else value for value in fields[name]]
-        for name in ("x", "y", "lower", "upper", "absolute")
+        for name in ("x", "y", "lower", "upper")
         if fields.get(name) is not None
     }
     named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
-    return Series(**{**fields, **points, **named})
+    # Records of earlier versions have a further part of points.
+    known = {name: value for name, value in fields.items() if name != "absolute"}
+    return Series(**{**known, **points, **named})
 
 
 def to_png(pixels: Pixels) -> str:

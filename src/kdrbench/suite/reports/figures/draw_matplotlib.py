@@ -19,44 +19,10 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.suite.reports.figures.chart import (
-    NOTHING,
-    Axis,
-    Chart,
-    Line,
-    Mark,
-    Panel,
-    Scale,
-    Series,
-    Symbol,
-    from_png,
-)
+from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Mark, Panel, Scale, Series, Symbol, from_png
 
-_SYMBOLS = {
-    Symbol.NONE: "",
-    Symbol.DOT: "o",
-    Symbol.CROSS: "x",
-    Symbol.SQUARE: "s",
-    Symbol.TRIANGLE: "^",
-    Symbol.DIAMOND: "D",
-    Symbol.PENTAGON: "p",
-    Symbol.STAR: "*",
-    Symbol.HEXAGON: "h",
-    Symbol.TRIANGLE_DOWN: "v",
-}
-# Lengths of strokes and gaps, in widths of the line.
-_LINES: dict[Line, Any] = {
-    Line.SOLID: "-",
-    Line.DASHED: "--",
-    Line.DOTTED: ":",
-    Line.DASH_DOT: "-.",
-    Line.LONG_DASHED: (0, (9, 3)),
-    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
-    Line.TWO_DASHES: (0, (4, 2, 4, 6)),
-    Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
-    Line.DOTS: (0, (2, 4)),
-    Line.TWO_DOTS: (0, (2, 3, 2, 9)),
-}
+_LOOKS = declared("names")["matplotlib"]
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
@@ -189,13 +155,13 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
 
 
 def _draw_points(axes: Axes, series: Series) -> Artist:
-    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
+    line = "none" if series.mark is Mark.POINTS else _LOOKS["lines"][series.line]
     symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
     (handle,) = axes.plot(
         series.x,
         series.y,
-        linestyle=line,
-        marker=_SYMBOLS[symbol],
+        linestyle=(0, line) if isinstance(line, list) else line,
+        marker=_LOOKS["symbols"][symbol],
         markersize=3,
         color=series.hue,
         linewidth=0.4 if series.faint else 0.7 if series.line.is_thin else 1.2,

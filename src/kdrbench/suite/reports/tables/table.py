@@ -14,34 +14,13 @@ from typing import TYPE_CHECKING, Any
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.tables.labels import abbreviations_in
 
 if TYPE_CHECKING:
     import jinja2
 
 UNCONVERGED, WARNED, FLAGGED = "\u2020", "\u2021", "\u00a7"
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"$\sim$",
-    "^": r"\^{}",
-    "\u00b1": r"$\pm$",
-    "\u00d7": r"$\times$",
-    ">": r"$>$",
-    "<": r"$<$",
-    "|": r"$|$",
-    '"': "''",
-    "\u2013": "--",
-    "\u00a7": r"$^\S$",
-    "\u2020": r"$^\dagger$",
-    "\u2021": r"$^\ddagger$",
-}
 
 
 @dataclass(frozen=True)
@@ -287,7 +266,7 @@ def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
 
 def escape(text: str) -> str:
     """Return plain text as LaTeX."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+    return text.translate(str.maketrans(declared("names")["latex"]))
 
 
 def number(text: str) -> str:
