@@ -13,10 +13,12 @@ import pandas as pd
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.answers import echo_answers, merged_answers
 from kdrbench.suite.commands.options import aligned, as_json, configuration_name, results_folder, runs_of, with_included
-from kdrbench.suite.findings.pairwise import Pair, compare_solvers, without_result, without_time
 from kdrbench.suite.reports.records import REFERENCE, read_runs
+from kdrbench.suite.reports.tables.table import Table
+from kdrbench.suite.systems.ikdr.paired_tests import PairedTest, paired_table, paired_tests
 
-_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
+# Of the table of tests: what the command's words say, and what a terminal has no room for.
+_LEFT_OUT = {"First", "Second", "p (t, overlap)", "95 % of the gap"}
 
 
 @click.command()
@@ -31,9 +33,8 @@ def compare(
 ) -> None:
     """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
 
-    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
-    Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric. Runs that failed are left out
-    and counted; exit code 1 if nothing is left.
+    The difference is the median over runs of A - B; p is that of Wilcoxon's signed rank test, then Holm's correction of
+    it over the cells of a metric. Runs that failed are left out, and disturbed times; exit code 1 if nothing is left.
 
     Without A and B: what each experiment asks and its records answer, and all solvers over its data sets, best first,
     as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
@@ -48,8 +49,12 @@ def compare(
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
     runs = click.get_current_context().with_resource(with_included(runs_of(results, name), reference))
     if methods:
-        pairs = _two_solvers((methods[0], methods[1]), _rows(runs.merged, experiment), as_json=as_json)
-        sys.exit(0 if pairs else 1)
+        tests = _tests((methods[0], methods[1]), _rows(runs.merged, experiment))
+        if as_json:
+            click.echo(json.dumps([asdict(test) for test in tests]))
+        elif tests:
+            click.echo("\n".join(_lines(paired_table(tests))))
+        sys.exit(0 if tests else 1)
     answers = merged_answers(runs, experiment)
     if as_json:
         click.echo(json.dumps([asdict(answer) for answer in answers]))
@@ -58,28 +63,31 @@ def compare(
     sys.exit(0 if answers else 1)
 
 
-def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) -> list[Pair]:
+def _tests(chosen: tuple[str, str], runs: pd.DataFrame) -> list[PairedTest]:
+    """Return the tests of two solvers; says on standard error where there is nothing to compare."""
+    methods = sorted(map(str, runs["method"].unique()))
+    if chosen[0] == chosen[1]:
+        raise InputError(f"both solvers are {chosen[0]!r}; name two that differ, or none for all")
+    if absent := [name for name in chosen if name not in methods]:
+        of_record = [name.endswith(REFERENCE) for name in (absent[0], *methods)]
+        why = " No row of the record is of the same problem" if of_record[0] and not any(of_record[1:]) else ""
+        raise InputError(f"{unknown_name('method', absent[0], methods)}{why}")
+    tests = paired_tests(runs, chosen=chosen)
+    if not tests:
+        click.echo(
+            f"kdrbench: nothing can be compared: {chosen[0]!r} and {chosen[1]!r} share no run with a result", err=True
+        )
+    elif all(test.metric != "time_s" for test in tests):
+        click.echo(
+            "kdrbench: no times are compared: those of disturbed runs and of other machines do not count", err=True
+        )
+    return tests
 
-    first, second = chosen
-    methods = list(map(str, runs["method"].unique()))
-    if first == second and first in methods:
-        raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
-    if absent := [name for name in chosen if name.endswith(REFERENCE) and name not in methods]:
-        is_beside = any(name.endswith(REFERENCE) for name in methods)
-        why = "" if is_beside else " No row of the record is of the same problem"
-        raise InputError(f"{unknown_name('method', absent[0], sorted(methods))}{why}")
-    pairs, without = compare_solvers(runs, first, second), without_result(runs, chosen)
-    if as_json:
-        click.echo(json.dumps([asdict(pair) for pair in pairs]))
-    elif pairs:
-        click.echo("\n".join(aligned([_TITLES, *map(_row, pairs)], 2)))
-    if without:
-        left = "left out" if pairs else "nothing can be compared"
-        click.echo(f"kdrbench: {left}: {'; '.join(without)}; the table's column message says why", err=True)
-    if pairs and "time_s" not in {pair.metric for pair in pairs}:
-        for reason in without_time(runs, chosen):
-            click.echo(f"kdrbench: no times are compared: {reason}", err=True)
-    return pairs
+
+def _lines(table: Table) -> list[str]:
+    shown = [place for place, title in enumerate(table.columns) if title not in _LEFT_OUT]
+    rows = [table.columns, *([entry.text for entry in row] for row in table.rows)]
+    return aligned([[row[place] for place in shown] for row in rows], 4)
 
 
 def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
@@ -107,11 +115,3 @@ def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
     return runs
-
-
-def _row(pair: Pair) -> tuple[str, ...]:
-    cell = f"{pair.experiment}/{pair.dataset}/{pair.kernel}"
-    # Ratios of costs differ from one in digits that ratios of times have not.
-    values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
-    numbers = [format(value, form) if value is not None else "-" for value, form in values]
-    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,11 +18,11 @@ from kdrbench.suite.commands.options import CHECKOUT, FILE, aligned, as_json, ch
 from kdrbench.suite.engine.progress import Forecast, forecast
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.reports.outputs import experiments_by_target
-from kdrbench.suite.reports.progress import work_in_words
+from kdrbench.suite.reports.tables.numbers import duration
 
 _BASE = Path("config.yaml")
 _HEAD = ("experiment", "runs", "to make", "core-hours", "at most")
-_HOUR_S = 3600.0
+_HOUR_S, _FEW_HOURS = 3600.0, 0.01
 
 
 @click.command()
@@ -86,6 +87,17 @@ def _notes(forecasts: Sequence[Forecast]) -> Iterator[str]:
     if not measured and PAPERS.is_dir():
         yield f"--results {PAPERS} takes those that the record of the papers has measured."
     yield "At most: if every run reached its time limit."
+
+
+def work_in_words(core_s: float) -> str:
+    """Return core-seconds as core-hours, and as the time that the cores of this process take for them."""
+    cores = len(os.sched_getaffinity(0))
+    hours = core_s / _HOUR_S
+    # An estimate says nothing of parts of a second.
+    on_cores = f"{duration(max(1.0, core_s / cores))} on {counted(cores, 'core')}"
+    if hours < _FEW_HOURS:
+        return f"less than {_FEW_HOURS} core-hours ({on_cores})"
+    return f"about {_short(hours)} core-hours ({on_cores})"
 
 
 def _short(number: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -21,15 +22,23 @@ from kdrbench.suite.commands.options import (
     root_and_name,
     with_included,
 )
+from kdrbench.suite.commands.plan import work_in_words
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.progress import BatchProgress, progress_of
+from kdrbench.suite.engine.progress import BatchProgress, Costs, progress_of
 from kdrbench.suite.experiments import merged_tables
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
-from kdrbench.suite.reports.progress import losing_lines, progress_lines
-from kdrbench.suite.systems.ikdr.controls import losing_cells
+from kdrbench.suite.reports.records import ending_of, losing_cells
+from kdrbench.suite.reports.tables.cells import ENDINGS
+from kdrbench.suite.reports.tables.numbers import duration, quantity
+
+_SHOWN = {
+    "time_limit": "at the time limit",
+    "memory_limit": "at the memory limit",
+    "skipped": "left out by an earlier version",
+}
 
 
 @click.command()
@@ -44,8 +53,9 @@ def status(results: Path, name: str) -> None:
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
-    rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
-    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
+    losing = losing_cells((row for one in progress if one.batch.system == "ikdr" for row in one.ended), grid.config)
+    worse = [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
+    click.echo("\n".join([*progress_lines(progress), *(worse if losing else [])]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
 
@@ -58,6 +68,71 @@ def _answers(runs: Runs) -> list[Answer]:
         except InputError as fault:
             click.echo(f"kdrbench: shown without the record that is included: {fault}", err=True)
     return merged_answers(runs)
+
+
+def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
+    """Yield a line for each cell that has begun, one that counts the others, and one for the whole."""
+    cells = [(cell, list(batches)) for cell, batches in groupby(progress, _cell)]
+    width = max((len(cell) for cell, _ in cells), default=0)
+    waiting = 0
+    for cell, batches in cells:
+        ended, total = _n_ended(batches), sum(len(state.batch.runs) for state in batches)
+        if not ended and not any(state.begun for state in batches):
+            waiting += 1
+            continue
+        stale = _n_ended(state for state in batches if state.outdated)
+        outdated = [f"{stale} out of date: {_reasons(batches)}"] * bool(stale)
+        words = "; ".join(filter(None, [_endings(batches), *outdated, *_running(batches)]))
+        yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {words}".rstrip()
+    if waiting:
+        yield f"not begun: {counted(waiting, 'cell')}"
+    yield _summary(progress)
+
+
+def _cell(state: BatchProgress) -> str:
+    return "/".join((state.batch.experiment, state.batch.dataset, *state.batch.cell))
+
+
+def _n_ended(batches: Iterable[BatchProgress]) -> int:
+    return sum(state.n_ended for state in batches)
+
+
+def _reasons(batches: Iterable[BatchProgress]) -> str:
+    return "; ".join(dict.fromkeys(why for state in batches for why in state.reasons))
+
+
+def _endings(batches: list[BatchProgress]) -> str:
+    """Return how many rows ended in which way, as all pages say it."""
+    rows = [row for state in batches for row in state.ended]
+    counts = Counter(ending_of(row.status, getattr(row, "optimality", None)) for row in rows)
+    words = ", ".join(f"{counts[name]} {_SHOWN.get(name, name.replace('_', ' '))}" for name in ENDINGS if counts[name])
+    # A run of some systems leaves several rows, each of which has ended in its own way.
+    return words if len(rows) == _n_ended(batches) else f"{counted(len(rows), 'row')}: {words}"
+
+
+def _running(batches: list[BatchProgress]) -> Iterator[str]:
+    for state in batches:
+        if run := state.running:
+            seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
+            since = f"running for {duration(run.time_s)}" if run.time_s else "has begun"
+            yield f"run {run.run} {since}{seen}"
+        elif state.begun:
+            yield f"runs {state.batch.runs_label} begun, but no process here works on them"
+
+
+def _summary(progress: list[BatchProgress]) -> str:
+    ended, left = _n_ended(progress), sum(state.left for state in progress)
+    text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
+    if counts := _endings(progress):
+        text += f" ({counts})"
+    if outdated := _n_ended(state for state in progress if state.outdated):
+        text += f", {outdated} of them out of date"
+    if running := sum(state.running is not None for state in progress):
+        text += f", {running} running"
+    if left:
+        work = work_in_words(Costs(progress).core_s_left(progress))
+        text += f"; {counted(left, 'run')} to make, {work}"
+    return text
 
 
 @click.command()
@@ -73,7 +148,7 @@ def why(place: str, results: Path, name: str) -> None:
     grid, _ = present_grid(results, name)
     chosen = _chosen(progress_of(grid, results), place, grid)
     lines = [line for _, cell in groupby(chosen, _cell) if (line := _in_words(list(cell)))]
-    click.echo("\n".join(lines or [f"{counted(sum(one.n_ended for one in chosen), 'run')} up to date, none to make"]))
+    click.echo("\n".join(lines or [f"{counted(_n_ended(chosen), 'run')} up to date, none to make"]))
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
@@ -91,16 +166,11 @@ def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[B
     return chosen
 
 
-def _cell(one: BatchProgress) -> str:
-    return "/".join((one.batch.experiment, one.batch.dataset, *one.batch.cell))
-
-
 def _in_words(batches: Sequence[BatchProgress]) -> str:
     """Return a line on a cell with runs to make; empty where there are none."""
-    stale = sum(one.n_ended for one in batches if one.outdated)
+    stale = _n_ended(one for one in batches if one.outdated)
     missing = sum(one.left for one in batches if not one.outdated)
-    reasons = "; ".join(dict.fromkeys(why for one in batches for why in one.reasons))
-    parts = [f"{counted(stale, 'run')} out of date: {reasons}"] * bool(stale)
+    parts = [f"{counted(stale, 'run')} out of date: {_reasons(batches)}"] * bool(stale)
     parts += [f"{counted(missing, 'run')} not made yet"] * bool(missing)
     return f"{_cell(batches[0])}: {'; '.join(parts)}" if parts else ""
 

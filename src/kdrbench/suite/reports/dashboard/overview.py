@@ -27,11 +27,10 @@ from kdrbench.suite.reports.records import (
     random_ones,
     settings_of,
 )
-from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
-_OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _ASKED_AGAIN = "The same question in other experiments"
 
 
@@ -111,7 +110,7 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
     endings = list(endings_found(runs))
-    order = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if name in endings]
+    order = [name for name in ENDINGS if name in endings]
     return _bars(["All results"] * len(endings) + list(runs["experiment"]), endings * 2, order)
 
 

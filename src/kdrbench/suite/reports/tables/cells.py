@@ -38,6 +38,8 @@ CONVERGED_MEANS = (
     f"is at most {STATIONARY:.0e}. The referee measures it after the run, off the clock, exactly and in double "
     "precision. A solver that says converged above that was stopped by its own rule, as published ones are."
 )
+# All in the order of lists.
+ENDINGS = (str(Status.CONVERGED), OWN_RULE, *(str(status) for status in Status if status is not Status.CONVERGED))
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
