@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.system import System
-from kdrbench.suite.reports.making import make_table, plain_table, reports_named
+from kdrbench.suite.reports.making import make, plain_table, reports_named
 from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.systems import registry
 from support.report_rows import run
@@ -72,6 +72,6 @@ def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, colum
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
     (report,) = reports_named("fourth", CONFIG)
-    table, sections = make_table(report, CONFIG, tmp_path)
+    table, sections = make(report, CONFIG, tmp_path)
     assert (len(table.columns) == 1) == (columns == 1)
     assert [section.title for section in sections] == ["The data", "How the runs ended"]

@@ -91,27 +91,14 @@ def _lines(table: Table) -> list[str]:
 
 
 def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
-    """Return the merged rows of ikdr, or those of an experiment.
-
-    Raises ``InputError`` where there are none.
-    """
-    table = folder / "ikdr.csv"
+    """Return the merged rows of ikdr, or those of an experiment; ``InputError`` where there are none."""
+    merged = folder / "merged" / f"{experiment}.csv"
     # After a single target there is the table of its experiment alone.
-    if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
-        table = merged
-    if not table.is_file():
-        raise InputError(
-            f"{table} is not there: run the workflow first, or name its folder with --results, the configuration with "
-            "--name, and after a single target its --experiment"
-        )
+    table = merged if merged.is_file() else folder / "ikdr.csv"
     runs = read_runs(table)
     if "kernel" not in runs:
-        raise InputError(
-            f"{table} is of another system than ikdr, and solvers of ikdr alone share cells; its own table in reports/ "
-            "compares methods"
-        )
-    if experiment is not None:
-        if experiment not in set(runs["experiment"]):
-            raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
-        runs = runs[runs["experiment"] == experiment]
-    return runs
+        raise InputError(f"{table} is of another system than ikdr; its own table in reports/ compares methods")
+    names = sorted(map(str, runs["experiment"].unique()))
+    if experiment not in (None, *names):
+        raise InputError(unknown_name("experiment", str(experiment), names))
+    return runs if experiment is None else runs[runs["experiment"] == experiment]

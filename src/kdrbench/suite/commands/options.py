@@ -83,8 +83,9 @@ results_folder = click.option(
     show_default=True,
     help="The workflow's results, or a packed record.",
 )
-configuration_name = click.option(
-    "--name", default="", help="Name of the configuration; the one without a name if not said."
+configuration_name = click.option("--name", default="", help="Name of the configuration (default: the one without).")
+mirror_option = click.option(
+    "--mirror", default="", help="Folder or http(s) URL of data, asked first; KDRBENCH_MIRROR wins."
 )
 
 
@@ -108,16 +109,6 @@ def frozen_configuration(results: Path, name: str = "") -> Path:
         raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
     click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
     return there[0]
-
-
-def named_record(results: Path, name: str) -> tuple[Path, str]:
-    """Return the folder of all runs and the name of the configuration there that is meant, empty for none.
-
-    Raises ``InputError`` as :func:`frozen_configuration` does.
-    """
-    root, name = root_and_name(results, name)
-    folder = frozen_configuration(root, name).parent
-    return root, "" if folder == root else folder.name
 
 
 class Runs(NamedTuple):

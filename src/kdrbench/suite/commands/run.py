@@ -30,6 +30,7 @@ from kdrbench.suite.commands.options import (
     Whole,
     as_json,
     data_options,
+    mirror_option,
     read_configs,
     read_options,
 )
@@ -57,6 +58,7 @@ _WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper(
 _WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
 # By key of the limits, the option that sets it, and the limit where neither that nor a configuration does.
 _LIMITS = {"time_s": ("time_limit", 60.0), "memory_mib": ("memory_limit", 4096)}
+_STARTS = ("surrogate", "completed", "random", "identity")
 _LOOK_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
@@ -66,32 +68,23 @@ _PLAIN_S = 1.0
 @click.argument("dataset")
 @click.argument("kernel")
 @click.argument("solver")
-@click.option(
-    "--components",
-    type=Whole(1),
-    help="q; the number of classes, but less than that of features, if not said.",
-)
+@click.option("--components", type=Whole(1), help="q (default: number of classes, but less than that of features).")
 @click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
 @click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
-@click.option(
-    "--start", type=NearChoice(["surrogate", "completed", "random", "identity"]), help="In place of the solver's own."
-)
+@click.option("--start", type=NearChoice(_STARTS), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @data_options
 @click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True)
-@click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
+@mirror_option
 @as_json
 def run(
     dataset: str,
     kernel: str,
     solver: str,
-    options: tuple[str, ...],
-    kernel_options: tuple[str, ...],
-    data_options: tuple[str, ...],
     configs: tuple[Path, ...],
     mirror: str,
     as_json: bool,
@@ -104,8 +97,7 @@ def run(
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
     resolved = read_configs(configs)
-    settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
-    settings["data_options"] = read_options(data_options)
+    settings |= {name: read_options(settings[name]) for name in ("options", "kernel_options", "data_options")}
     code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
@@ -121,7 +113,7 @@ def run(
     (batch,) = grid.batches()
     leave_when_told()
     definitions = config["datasets"]
-    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror or None)
+    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror)
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         watch = partial(_watch, batch, grid.limits(batch.experiment).time_s)
         rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]
@@ -144,10 +136,7 @@ def cell_config(
     So do limits that no option sets.
     """
     if settings["unsupervised"] and settings["folds"]:
-        raise InputError(
-            "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
-        )
-
+        raise InputError("--folds and --unsupervised exclude each other: clusters say nothing of test rows")
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]
@@ -200,7 +189,6 @@ def _short(place: str) -> str:
 
 
 def _usual(name: str, definitions: Mapping[str, Any]) -> int:
-
     if name not in (registry := registry_of({"datasets": definitions})):
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
     return usual_components(registry[name])

@@ -21,7 +21,8 @@ from kdrbench.suite.commands.options import (
     Whole,
     as_json,
     configuration_name,
-    named_record,
+    frozen_configuration,
+    mirror_option,
     processes,
     root_and_name,
 )
@@ -46,7 +47,7 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
     "--sample", type=Whole(1), default=None, help="Compute the numbers of this many random rows again, not of all."
 )
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
-@click.option("--mirror", default=None, help="Folder or URL with the data (default: KDRBENCH_MIRROR).")
+@mirror_option
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
 @click.option("--rerun", is_flag=True, help="Instead make random runs again, and compare them with their rows.")
 @click.option("--cells", type=Whole(1), default=5, show_default=True, help="Cells of --rerun, one run of each.")
@@ -68,7 +69,7 @@ def verify(
     budget_s: float,
     sample: int | None,
     seed: int,
-    mirror: str | None,
+    mirror: str,
     own_code: bool,
     rerun: bool,
     cells: int,
@@ -89,11 +90,15 @@ def verify(
         raise click.UsageError("--attest needs --rerun")
     if rerun and sample is not None:
         raise click.UsageError("--sample is of rows that are computed again; with --rerun give --cells")
-    record = Record(*named_record(RECORD.convert(results, None, ctx), name), own_code)
+    root, named = root_and_name(RECORD.convert(results, None, ctx), name)
+    folder = frozen_configuration(root, named).parent
+    record = Record(root, "" if folder == root else folder.name, own_code)
     if rerun:
         least = _CELLS_OF_A_COMPONENT if attest else 0
-        folder = attested_folder(results, name) if attest else None
-        findings = _rerun(record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror)
+        attested = attested_folder(results, name) if attest else None
+        findings = _rerun(
+            record, attested, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror
+        )
     else:
         findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed, sample=sample)
     sys.exit(1 if findings else 0)
@@ -101,7 +106,8 @@ def verify(
 
 def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
-    line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
+    line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=not as_json)
+    line.show("reading the record, and its data, which are downloaded where they are not here")
     try:
         found = verified(
             record, progress=lambda done, total: line.show(f"{done} of {total} batches verified"), **options

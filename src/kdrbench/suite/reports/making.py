@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from kdrbench.suite.reports.records import Config, n_runs, read_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
-from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries, measured
 from kdrbench.suite.systems import system_of
 from kdrbench.suite.systems.atlas.optima import BestKnown
 
@@ -80,13 +80,6 @@ class Source:
         return self.store / FINDINGS, self.store / DATA
 
 
-def _make(report: Report, config: Config, results: Path, store: Path) -> Any:
-    runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
-    module, _, function = report.maker.partition(":")
-    maker: Callable[[Source], Any] = getattr(import_module(module), function)
-    return maker(Source(report, runs, config, store))
-
-
 def reports_named(name: str, config: Config) -> list[Report]:
     """Return the table called ``name``, or all tables of the experiment of that name.
 
@@ -100,20 +93,21 @@ def reports_named(name: str, config: Config) -> list[Report]:
     raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
 
 
-def make_table(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Page:
-    """Return a table and the sections below it on its page.
+def make(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Any:
+    """Return a figure, or a table with the sections below it on its page.
 
     ``results`` is the folder of merged tables, ``store`` that of traces and findings.
     """
-    page: Page = _make(report, config, results, store)
-    return page
+    runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
+    module, _, function = report.maker.partition(":")
+    maker: Callable[[Source], Any] = getattr(import_module(module), function)
+    return maker(Source(report, runs, config, store))
 
 
 def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
     """Return a figure; one without panels, saying so, where the runs have left nothing to show.
 
-    ``results`` is the folder of merged tables, ``store`` that of traces, findings and prepared data. A figure that
-    shows samples of data that are not prepared is the one that is stored (:func:`charts_to_store`), if any is. Raises
+    Where data that it shows are not prepared it is the one that is stored (:func:`charts_to_store`), if any is. Raises
     ``InputError`` for an unknown name.
     """
     reports = figures_of(config)
@@ -122,7 +116,7 @@ def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
     report, stored = reports[name], store / _CHARTS / f"{name}.json"
     if stored.is_file() and _lacks_data(config, report, store):
         return read_chart(stored)
-    chart: Chart | None = _make(report, config, results, store)
+    chart: Chart | None = make(report, config, results, store)
     empty = f"No run of {', '.join(report.experiments)} has left what this figure shows."
     return chart or Chart(name, "", empty, [])
 
@@ -164,10 +158,9 @@ def _lacks_data(config: Config, report: Report, store: Path) -> bool:
 
 def plain_page(source: Source) -> Page:
     """Return the table that a system of the user's own lays out, or one of means."""
-    name = source.report.name
-    experiment = source.config["experiments"][name]
-    table = system_of(experiment).table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
-    return table, sections_of_runs(source.runs)
+    name, runs, experiment = source.name, source.runs, source.experiment
+    table = system_of(experiment).table(runs, name, experiment) or plain_table(name, runs, experiment)
+    return table, sections_of_runs(runs)
 
 
 def system_chart(source: Source) -> Chart | None:
@@ -179,26 +172,20 @@ def system_chart(source: Source) -> Chart | None:
 def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
     """Return the means of all numeric results by data set and method, for a system without a table of its own."""
     axes = [column for column in ("dataset", "kernel", "method", "learner", "variant") if column in runs]
-    measured = [
-        column
-        for column in runs.select_dtypes("number").columns
-        if (column not in (*axes, *_NO_RESULTS) and not column.endswith(("_s", "_mib"))) or column == "time_s"
-    ]
+    numbers = [column for column in runs.select_dtypes("number").columns if column not in (*axes, *_NO_RESULTS)]
+    shown = [column for column in numbers if column == "time_s" or not column.endswith(("_s", "_mib"))]
     rows = []
     for labels, group in runs.groupby(axes, sort=False, dropna=False):
         named = dict(zip(axes, map(str, labels), strict=True))
         of_runs = ("", named["dataset"], "", named.get("method", ""))
-        numbers = [_mean(group[column], of_runs) for column in measured]
-        rows.append([*entries(labels), Entry(str(len(group))), *numbers])
-    columns = [*(axis.capitalize() for axis in axes), "Runs", *measured]
+        row = [*entries(labels), Entry(str(len(group)))]
+        for column in shown:
+            # In the unit of the column, as the mean is.
+            words = meaning_of_mean(f"{column}: mean", "", group[column])
+            row.append(replace(measured(group[column].mean(), "{:.4g}", words), axes=of_runs))
+        rows.append(row)
+    columns = [*map(str.capitalize, axes), "Runs", *shown]
     return Table(name, experiment["title"], columns, [rows], ["Means over runs."], n_labels=len(axes))
-
-
-def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
-    mean = float(values.mean())
-    # In the unit of the column, as the mean is.
-    words = meaning_of_mean(f"{values.name}: mean", "", values)
-    return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
 
 
 def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
@@ -206,17 +193,12 @@ def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     registry = load_registry()
     registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
     cards = [(entry.title, facts_of(entry)) for entry in registered]
-    sections = [
-        Section("The data", cards=cards),
-        Section(
-            "How the runs ended",
-            _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING),
-            paragraphs=[CONVERGED_MEANS if "optimality" in runs else _BY_RULE, provenance(runs)],
-        ),
-    ]
-    if "optimality" in runs and len(
-        judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]
-    ):
+    means = CONVERGED_MEANS if "optimality" in runs else _BY_RULE
+    endings = _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING)
+    sections = [Section("The data", cards=cards)]
+    sections.append(Section("How the runs ended", endings, paragraphs=[means, provenance(runs)]))
+    found = runs.get("optimality", pd.Series(dtype=object)).dropna()
+    if len(judged := runs.loc[found.index[found.astype(str) != ""]]):
         sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
     return sections
 
@@ -242,16 +224,13 @@ def provenance(runs: pd.DataFrame) -> str:
         return ", ".join(sorted(values)) or "unknown"
 
     commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
-    changed = (runs["git_dirty"].astype(str) == "True").any()
+    changed = ", with changes" if (runs["git_dirty"].astype(str) == "True").any() else ""
     untimed, contaminated, drifted, unaccounted = (int(marked(runs, mark).sum()) for mark in MARKS)
     return (
-        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
-        f"{each('blas')}; Python "
-        f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
-        f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
-        f"whose cores were not as fast (10 %) as for other methods on the same problem: {drifted}; "
-        f"that did not own their cores: {untimed}; "
-        f"that worked while their clock was stopped: {unaccounted}."
+        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, {each('blas')}; "
+        f"Python {each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
+        f"{each('kdrbench_version')} at commit {commits}{changed}. "
+        f"Limits: {each('time_limit_s')} s, {each('memory_limit_mib')} MiB a run. Runs that shared their core with "
+        f"other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same problem: "
+        f"{drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: {unaccounted}."
     )

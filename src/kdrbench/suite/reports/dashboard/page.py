@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.errors import InputError
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
 from kdrbench.suite.findings.effects import EFFECT_MEANINGS
 from kdrbench.suite.findings.finding import DECISION_RULES
@@ -36,9 +35,7 @@ from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.system import PROFILE
 
-_CLAIMS = "claims"
-_CLAIM = ("claim", "paper", "where", "verdict", "measure", "power", "evidence", "note", "holds", "threshold")
-_CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
+_CHAPTERS = ("overview", "tables", "figures", "published", "claims", "runs", "quality")
 
 
 @dataclass(frozen=True)
@@ -52,30 +49,19 @@ class Parts:
 
 
 def read_parts(paths: Iterable[Path]) -> Parts:
-    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list.
-
-    Raises ``InputError`` for a file that is none of them.
-    """
-    charts, tables, claims, plugins = [], [], [], []
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
+    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list."""
+    parts = Parts()
+    for text in (path.read_text(encoding="utf-8") for path in paths):
         part = json.loads(text)
-        keys = set(part) if isinstance(part, dict) else set()
-        if isinstance(part, list) and all(set(_CLAIM) <= set(one) for one in part):
-            claims += part
-        elif "panels" in keys:
-            charts.append(Chart.from_json(text))
-        elif "blocks" in keys:
-            tables.append(Table.from_json(text))
-        elif {"plugin", "kind", "findings"} <= keys:
-            plugins.append(part)
+        if isinstance(part, list):
+            parts.claims.extend(part)
+        elif "panels" in part:
+            parts.charts.append(Chart.from_json(text))
+        elif "blocks" in part:
+            parts.tables.append(Table.from_json(text))
         else:
-            listed_keys = ", ".join(sorted(keys)) or "no keys"
-            raise InputError(
-                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims nor the findings of a "
-                f"plug-in; it has: {listed_keys}"
-            )
-    return Parts(charts, tables, claims, plugins)
+            parts.plugins.append(part)
+    return parts
 
 
 def render_dashboard(
@@ -94,7 +80,7 @@ def render_dashboard(
     answers = answers_of(runs, config, traces) if answers is None else answers
     leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
     profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
-    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
+    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, "claims": parts.claims}
     drawn = {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}
     return (
         environment()
