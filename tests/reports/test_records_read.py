@@ -4,11 +4,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError, InputError
-from kdrbench.suite.engine.record import own_column_types
 from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.systems.low_rank.system import LowRankRecord
-from support.report_rows import kpca_run, run
+from support.report_rows import kpca_run, low_rank_run, run
 
 
 def written(folder, *rows, name="ikdr.csv"):
@@ -37,9 +35,9 @@ def test_a_run_that_is_there_twice_is_named(tmp_path):
     twice = written(tmp_path, run("wine", "ism", 0), run("wine", "ism", 1), run("wine", "ism", 1, cost=-9.0))
     assert "two rows of experiment e, dataset wine, kernel gaussian, method ism, " in refusal_of(twice)
     assert "run 0, learner dne, variant plain" in refusal_of(written(tmp_path, kpca_run(), kpca_run(accuracy=0.1)))
-    draw = run("digits", "burg", 0) | dict.fromkeys(own_column_types(LowRankRecord), 0) | {"n_constraints": 5}
-    assert "run 0, n_constraints 5" in refusal_of(written(tmp_path, draw, draw))
-    assert len(read_runs(written(tmp_path, draw, draw | {"n_constraints": 10}))) == 2
+    draws = [low_rank_run(n_constraints=count) for count in (5, 10)]
+    assert "run 0, n_constraints 5" in refusal_of(written(tmp_path, *draws, draws[0]))
+    assert len(read_runs(written(tmp_path, *draws))) == 2
 
 
 def test_a_system_of_ones_own_may_have_axes_that_others_have_not(tmp_path):

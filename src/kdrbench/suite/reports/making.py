@@ -18,6 +18,7 @@ from kdrbench.datasets.registry import facts_of, load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
 from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_table_report
 from kdrbench.suite.findings.outcome import MARKS, marked
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.outputs import figures_of, shown_data, tables_of
 from kdrbench.suite.reports.records import Config, n_runs, read_runs
@@ -33,14 +34,9 @@ _CHARTS, _DIGITS = "charts", 6
 # Numbers of the provenance, which a plain table leaves out.
 _NO_RESULTS = {"schema_version", "run", "seed", "wall_s", "unclocked_s", "evaluation_s", "memory_mib", "cores", "load"}
 _NO_RESULTS |= {"drift", "blas_threads"}
-_BY_RULE = "Converged means that the method's own rule was met."
 _ENDING = "ending"
 # Digits that tell commits apart; the records have all.
 _COMMIT = 10
-_OPTIMALITY = (
-    "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
-    "a direction of ascent is left (a saddle)."
-)
 Page = tuple[Table, list[Section]]
 
 
@@ -190,16 +186,16 @@ def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
 
 def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     """Return what the page of any system tells about its runs: the data, how runs ended, where they were made."""
-    registry = load_registry()
+    registry, words = load_registry(), declared("words")
     registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
     cards = [(entry.title, facts_of(entry)) for entry in registered]
-    means = CONVERGED_MEANS if "optimality" in runs else _BY_RULE
+    means = CONVERGED_MEANS if "optimality" in runs else words["converged_by_rule"]
     endings = _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING)
     sections = [Section("The data", cards=cards)]
     sections.append(Section("How the runs ended", endings, paragraphs=[means, provenance(runs)]))
     found = runs.get("optimality", pd.Series(dtype=object)).dropna()
     if len(judged := runs.loc[found.index[found.astype(str) != ""]]):
-        sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
+        sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[words["optimality"]]))
     return sections
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from kdrbench.datasets.load import is_picture
@@ -67,11 +68,8 @@ def word_of(report: Report) -> str:
 
 def report_files(config: Config, reports: Iterable[Report]) -> list[str]:
     """Return the files of tables and figures."""
-    return [
-        f"{report_folder(config)}/{word_of(report)}.{kind}"
-        for report in reports
-        for kind in (_FIGURE_KINDS if report.is_figure else _TABLE_KINDS)
-    ]
+    kinds = {report: _FIGURE_KINDS if report.is_figure else _TABLE_KINDS for report in reports}
+    return [f"{report_folder(config)}/{word_of(report)}.{kind}" for report in kinds for kind in kinds[report]]
 
 
 def experiment_outputs(config: Config, name: str) -> list[str]:
@@ -129,10 +127,8 @@ def _providers_of(config: Config, need: str) -> list[str]:
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
     """Return the experiments whose runs a table or figure waits for: those shown, and providers of its needs."""
-    providers = [
-        name for need in report.needs for name in _providers_of(config, need) if _concerns(config, name, report)
-    ]
-    return frozenset((*report.experiments, *providers))
+    providers = chain(*(_providers_of(config, need) for need in report.needs))
+    return frozenset((*report.experiments, *(name for name in providers if _concerns(config, name, report))))
 
 
 def _concerns(config: Config, atlas: str, report: Report) -> bool:
@@ -236,8 +232,8 @@ def stored_optima(config: Config, job: ReportJob) -> list[str]:
 
 def job_sources(config: Config, job: ReportJob, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return the files that a job waits for; arguments as those of :func:`.report_sources`."""
-    sources = paths(job.merged, "records") if job.merged else []
-    sources += [path for _ in stored_optima(config, job) for path in paths(job.merged, "findings")]
+    kinds = ["records"] * bool(job.merged) + ["findings"] * bool(stored_optima(config, job))
+    sources = [path for kind in kinds for path in paths(job.merged, kind)]
     sources += [merged_table(config, name) for one in job.reports for name in one.experiments if name != job.merged]
     sources += [path for one in job.reports for path in report_sources(config, one, paths, stored)]
     own = {one.name for one in job.reports if one.is_figure}
@@ -260,11 +256,10 @@ def job_words(config: Config, job: ReportJob) -> str:
 
 def report_flags(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
-    shown = {one: report_files(config, [one]) for one in job.reports}
-    return {path: _flags(one) for one, paths in shown.items() for path in paths if path.endswith((".html", ".png"))}
-
-
-def _flags(report: Report) -> dict[str, Any]:
-    alone = len(report.experiments) == 1 or report.name in report.experiments
-    labels = {"of": report.experiments[0] if alone else "all", "shows": report.shows}
-    return {"category": "Figures" if report.is_figure else "Tables", "labels": labels}
+    flags: dict[str, dict[str, Any]] = {}
+    for one in job.reports:
+        alone = len(one.experiments) == 1 or one.name in one.experiments
+        labels = {"of": one.experiments[0] if alone else "all", "shows": one.shows}
+        shown = {"category": "Figures" if one.is_figure else "Tables", "labels": labels}
+        flags |= {path: shown for path in report_files(config, [one]) if path.endswith((".html", ".png"))}
+    return flags

@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import InputError, unknown_name
@@ -43,14 +44,12 @@ def departure(
     """
     if "paper" not in experiment.get("published", {}):
         return ""
-    reasons = [
-        reason for protocol in _protocols_of(experiment) for reason in _differences(experiment, protocol, dataset)
-    ]
+    reasons = list(chain(*(_differences(experiment, protocol, dataset) for protocol in _protocols_of(experiment))))
     if dataset in config.get("datasets", {}):
         reasons.append(f"{dataset} is a data set of your own")
-    reasons += _redefined(config, "kernels", kernel)
-    for section in _sections(experiment, kernel):
-        reasons += _redefined(config, section, method)
+    is_low_rank = system_name(experiment) == LOW_RANK
+    methods = "low_rank_methods" if is_low_rank else "baselines" if kernel == NO_KERNEL else "solvers"
+    reasons += [*_redefined(config, "kernels", kernel), *_redefined(config, methods, method)]
     return "; ".join(dict.fromkeys(reasons))
 
 
@@ -99,12 +98,9 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
 
 def printed_components(paper: str, setting: str) -> Mapping[str, int]:
     """Return by data set the number of components that a paper's tables of a setting are printed with."""
-    required = (
-        protocol
-        for protocol in declared("protocols")["protocol"]
-        if protocol["of"] == {"paper": paper, "setting": setting}
-    )
-    return dict(next(required)["of_data"]["components"])
+    of = {"paper": paper, "setting": setting}
+    required = next(protocol for protocol in declared("protocols")["protocol"] if protocol["of"] == of)
+    return dict(required["of_data"]["components"])
 
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
@@ -160,12 +156,6 @@ def _text(value: Any) -> str:
     return f"{len(value)} values" if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
-def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
-    if system_name(experiment) == LOW_RANK:
-        return ("low_rank_methods",)
-    return ("baselines",) if kernel == NO_KERNEL else ("solvers",)
-
-
 def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
     """Yield how a kernel or method differs from the one that the papers' name means."""
     required = (NAMED if section == "solvers" else declared("protocols")[section]).get(name)
@@ -178,11 +168,8 @@ def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
 
 
 def _stopped_early(cell: pd.DataFrame, experiment: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
-    limits = (
-        [limit["limits"] for limit in _protocols_of(experiment) if "limits" in limit]
-        if "published" in experiment
-        else []
-    )
+    protocols = _protocols_of(experiment) if "published" in experiment else ()
+    limits = [protocol["limits"] for protocol in protocols if "limits" in protocol]
     for key, (status, column, unit) in _LIMITS.items():
         for most in (limit[key] for limit in limits if column in cell):
             stopped = cell.loc[cell["status"] == str(status), column]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,6 +15,7 @@ from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
 from kdrbench.suite.reports.dashboard.runs import run_name
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import (
     IKDR,
     NO_KERNEL,
@@ -134,33 +134,25 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
     return lines
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The cases in which something is wrong, in words; ``is_known`` is false where the records cannot tell."""
 
     title: str
-    meaning: str
-    cases: list[str] = field(default_factory=list)
+    cases: list[str]
     is_known: bool = True
 
+    @property
+    def meaning(self) -> str:
+        """What a case is."""
+        return str(declared("words")["checks"][self.title]).format(converged=CONVERGED_MEANS)
 
-_AUDITED = (
-    "Runs that reported convergence without having converged, by solvers without a published stopping rule. "
-    + CONVERGED_MEANS
-)
+
 # By column of the rows; they are known where the column is recorded.
 _FLAGS = {
-    "contaminated": ("Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."),
-    "unaccounted": (
-        "Work outside the clock",
-        "Runs whose process took more than their clocks and the referee account for.",
-    ),
-    "drifted": (
-        "Drifted timing",
-        "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other methods on "
-        "the same problem.",
-    ),
-    "git_dirty": ("Uncommitted sources", "Rows made in a checkout that differed from its commit."),
+    "contaminated": "Shared their core",
+    "unaccounted": "Work outside the clock",
+    "drifted": "Drifted timing",
+    "git_dirty": "Uncommitted sources",
 }
 
 
@@ -168,28 +160,21 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
     own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
-    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
-    unconverged = "Runs that stopped by their method's own rule before reaching its tolerance."
-    audited = (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule)
     chosen = {
-        ("Failed", "Runs that ended with an error or were killed."): status == Status.FAILED,
-        ("Stopped at a limit", "Tables give a bound, not a number."): status.isin(LIMITS),
-        ("Skipped", "Runs that were not started."): status == Status.SKIPPED,
-        ("Ended without converging", unconverged): status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
-        ("Reported as converged, not stationary", _AUDITED): audited,
+        "Failed": status == Status.FAILED,
+        "Stopped at a limit": status.isin(LIMITS),
+        "Skipped": status == Status.SKIPPED,
+        "Ended without converging": status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
+        "Reported as converged, not stationary": (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
     }
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
-    meaning = "Cells whose mean cost or quality is worse than that of a random projection."
-    return [
-        *(Check(*words, _names(runs, rows)) for words, rows in chosen.items()),
-        Check("Worse than random", meaning, list(map(str, losing)), has_control),
-        *(
-            Check(*words, _names(runs, runs[column].astype(str) == "True"))
-            if column in runs and runs[column].notna().any()
-            else Check(*words, is_known=False)
-            for column, words in _FLAGS.items()
-        ),
-    ]
+    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
+    checks = [Check(title, _names(runs, rows)) for title, rows in chosen.items()]
+    checks.append(Check("Worse than random", list(map(str, losing)), has_control))
+    for column, title in _FLAGS.items():
+        is_known = column in runs and bool(runs[column].notna().any())
+        checks.append(Check(title, _names(runs, runs[column].astype(str) == "True") if is_known else [], is_known))
+    return checks
 
 
 def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
@@ -200,7 +185,7 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
         for one in plugin["findings"]
         if one["fault"]
     ]
-    return Check("Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", cases)
+    return Check("Faults of plug-ins", cases)
 
 
 def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:

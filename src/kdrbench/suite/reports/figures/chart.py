@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -56,6 +57,8 @@ class Symbol(StrEnum):
 
 
 Pixels = NDArray[np.uint8]
+# What a series has of each of its points.
+_PARTS = ("x", "y", "lower", "upper", "words")
 # The text of a panel that has nothing to show.
 NOTHING = "no runs"
 # Axes of an array of colours, and colours of a palette.
@@ -105,8 +108,7 @@ class Series:
     words: list[str] | None = None
 
     def __post_init__(self) -> None:
-        parts = (self.x, self.y, self.lower, self.upper, self.words)
-        lengths = {len(part) for part in parts if part is not None}
+        lengths = {len(part) for name in _PARTS if (part := getattr(self, name)) is not None}
         if len(lengths) != 1:
             raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
 
@@ -120,10 +122,11 @@ class Series:
         last = len(self.x) - 1
         if last < most:
             return self
-        parts = {name: getattr(self, name) for name in ("x", "y", "lower", "upper", "words")}
-        places = [round(place * last / (most - 1)) for place in range(most)]
-        kept: dict[str, Any] = {name: part and [part[place] for place in places] for name, part in parts.items()}
-        return replace(self, **kept)
+        places, parts = [round(place * last / (most - 1)) for place in range(most)], dict[str, Any]()
+        for name in _PARTS:
+            part = getattr(self, name)
+            parts[name] = part and [part[place] for place in places]
+        return replace(self, **parts)
 
     @property
     def hue(self) -> str:
@@ -211,11 +214,8 @@ def _panel(fields: dict[str, Any]) -> Panel:
 
 
 def _series(fields: dict[str, Any]) -> Series:
-    points = {
-        name: [float("nan") if value is None else value for value in fields[name]]
-        for name in ("x", "y", "lower", "upper")
-        if fields.get(name) is not None
-    }
+    parts = {name: fields[name] for name in _PARTS if fields.get(name) is not None}
+    points = {name: [math.nan if value is None else value for value in part] for name, part in parts.items()}
     named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
     # Records of earlier versions have a further part of points.
     known = {name: value for name, value in fields.items() if name != "absolute"}

@@ -27,10 +27,6 @@ _ROUNDS = (
     ((Line.TWO_DASHES, Symbol.HEXAGON), (Line.DASH_TWO_DOTS, Symbol.TRIANGLE_DOWN)),
 )
 _LOOKS = declared("names")["looks"]
-_NOTE = (
-    "Thin dotted lines are methods of a reference, in the colour of the method: their times, those of "
-    "another machine, are not shown."
-)
 # The solver whose projections are shown.
 _SHOWN = "ism_converged"
 
@@ -62,7 +58,7 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
 
 def note_of_reference(solvers: Iterable[str]) -> str:
     """Return what a caption says where methods of a reference are drawn; empty where none is."""
-    return f" {_NOTE}" if any(name.endswith(REFERENCE) for name in solvers) else ""
+    return f" {declared('words')['reference']}" if any(name.endswith(REFERENCE) for name in solvers) else ""
 
 
 def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:

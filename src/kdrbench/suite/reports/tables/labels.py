@@ -26,11 +26,7 @@ FIRST_SOLVE, WARM_MEDIAN = "first solve", "warm median"
 # Of axes.
 SOLVER_TIME = f"time, {FIRST_SOLVE}"
 # Printed with every table and figure of times.
-TIMES_MEAN = (
-    "Times are wall-clock seconds of a run's first solve, without data, imports and evaluation: the same number in "
-    "tables, figures, tests, claims and lists of runs. The warm median is that of a run's repeats, where its solve was "
-    "short enough to have any; nothing is decided by it."
-)
+TIMES_MEAN: str = declared("words")["times"]
 
 
 @dataclass(frozen=True)
