@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.answers import merged_answers
+from kdrbench.suite.commands.compare import merged_answers
 from kdrbench.suite.commands.options import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
@@ -113,16 +113,16 @@ def test_what_cannot_be_compared_is_refused(results):
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
     asked = {}
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
+        "kdrbench.suite.commands.compare.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
     )
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.answer_of",
+        "kdrbench.suite.commands.compare.answer_of",
         lambda name, rows, config, traces: asked.update({name: list(rows["experiment"])}),
     )
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
+        "kdrbench.suite.commands.compare.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
     )
-    monkeypatch.setattr("kdrbench.suite.commands.answers.traces_of", lambda rows, folder: None)
+    monkeypatch.setattr("kdrbench.suite.commands.compare.traces_of", lambda rows, folder: None)
     for name in ("fixed", "tuned"):
         path = tmp_path / "merged" / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)

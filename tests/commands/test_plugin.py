@@ -232,10 +232,10 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "wines"], "Did you mean 'wine'"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
-        (["solver", "a", "--data-option", "a=1"], "--data-option is for an experiment; this is a solver"),
-        (["kernel", "a", "--published", "ismplus"], "--published is for an experiment; this is a kernel"),
+        (["solver", "a", "--data-option", "a=1"], "only an experiment takes --data-option; this is a solver"),
+        (["kernel", "a", "--published", "ismplus"], "only an experiment takes --published; this is a kernel"),
         (["experiment", "a", "ism", "--data-option", "a=1"], "--data-option is for tables of data, and none is among"),
-        (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
+        (["solver", "a", "b.py"], "only an experiment takes parts; this is a solver"),
         (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),
         (["experimet", "a"], "Did you mean 'experiment'"),
     ]:

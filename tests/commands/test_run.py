@@ -54,7 +54,7 @@ def test_a_cell_is_run_and_said_in_words():
     assert "converged - relative stationarity" in done.stdout
     assert "cost -1628.13" in done.stdout
     assert re.search(r"iterations in \S+ s, first solve \(warm median \S+ s of \d+ repeats\)", done.stdout)
-    assert "iterates seen" in done.stderr or "starting" in done.stderr
+    assert "lowest cost" in done.stderr or "starting" in done.stderr
 
 
 @pytest.mark.whole
@@ -224,7 +224,7 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as process:
         for line in process.stderr:
-            if "iterates seen" in line:
+            if "lowest cost" in line:
                 break
         children = psutil.Process(process.pid).children(recursive=True)
         assert children

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
-from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
 from kdrbench.suite.reports.dashboard.overview import checks_of, counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
@@ -281,22 +279,6 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
     assert link == {"experiment": "first", "data": "Wine", "kernel": "Gaussian", "method": "ISM"}
-
-
-def test_the_command_writes_the_page(small, monkeypatch):
-    # These parts of a configuration are enough.
-    monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
-    config, runs, folder = small
-    (folder / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr("kdrbench.suite.commands.reports.dashboard_parts", lambda config: ["reports/sizes.json"])
-    (folder / "sizes.json").write_text(bar_chart().to_json())
-    runs.drop(columns="system").to_csv(folder / "ikdr.csv", index=False)
-    words = ["dashboard", "--results", folder, "--out", folder]
-    (folder / "published_vs_ours.csv").write_text(comparison_csv(compare({"ikdr": runs}, config)))
-    (folder / "traces").symlink_to(folder)
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
-    assert "What is big." in (folder / "dashboard.html").read_text()
 
 
 def overview_of(folder, solvers, datasets, **definitions):

@@ -32,13 +32,8 @@ _LICENCE = "CC-BY-4.0"
 @click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
 @click.option("--crate", is_flag=True, help="Write an RO-Crate for an archive, into --out: FILE.zip or a folder.")
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
-@click.option(
-    "--licence",
-    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {_LICENCE}).",
-)
-@click.option(
-    "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
-)
+@click.option("--licence", help=f"A word of SPDX (default: that of a packed record, otherwise {_LICENCE}).")
+@click.option("--author", "authors", multiple=True, help="Who made the record, for --crate; may be repeated.")
 @click.option("--source", type=FILE, help="Checkout of the workflow, for --crate (default: that of this program).")
 def pack(
     results: Path,
@@ -80,14 +75,14 @@ def pack(
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
     if layer:
-        held, rest = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", ""
-    else:
-        experiments = packed["experiments"].values()
-        rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
-        jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
-        held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
-        rest = f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
-    click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
+        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
+        click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
+        return
+    experiments = packed["experiments"].values()
+    rows, left_out, jobs = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored", "jobs"))
+    missing_jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - jobs
+    click.echo(f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}, {size / 1e6:.2f} MB -> {place}")
+    click.echo(f"not there yet: {counted(missing_jobs, 'job')}; not stored: {counted(left_out, 'projection')}")
 
 
 def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:

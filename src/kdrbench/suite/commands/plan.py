@@ -27,13 +27,7 @@ _HOUR_S, _FEW_HOURS = 3600.0, 0.01
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@click.option(
-    "--config",
-    "configs",
-    type=FILE,
-    multiple=True,
-    help="Laid over config.yaml; may be repeated.",
-)
+@click.option("--config", "configs", type=FILE, multiple=True, help="Laid over config.yaml; may be repeated.")
 @results_folder
 @as_json
 def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:

@@ -55,25 +55,19 @@ def new(
     Other data have five folds, and components by their classes.
     """
     if kind == _EXPERIMENT:
-        from kdrbench.suite.commands.experiment import command_of, is_own_data, new_experiment
+        from kdrbench.suite.commands.experiment import command_of, new_experiment
 
-        options = read_options(data_options)
-        if options and not any(map(is_own_data, parts)):
-            raise InputError("--data-option is for tables of data, and none is among the parts; leave it out")
-        (path,) = _write(into, new_experiment(name, parts, into, options, published))
+        (path,) = _write(into, new_experiment(name, parts, into, read_options(data_options), published))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
-    if data_options or published:
-        option = "--data-option" if data_options else "--published"
-        raise InputError(f"{option} is for an experiment; this is a {kind}")
-    if parts:
-        raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
+    alone = {"--data-option": data_options, "--published": published, "parts": parts}
+    if given := [word for word, value in alone.items() if value]:
+        raise InputError(f"only an experiment takes {', '.join(given)}; this is a {kind}")
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
-    texts = render(kind, name, around)
-    plugin, test = _write(into, texts)
+    plugin, test = _write(into, render(kind, name, around))
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
     if entry := _NEW[kind][1]:
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
@@ -97,8 +91,8 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
-    class_name = "".join(map(str.capitalize, name.split("_")))
-    replacements = {"plugin_name": name, "kind_name": _NEW[kind][0], "ClassName": class_name}
+    replacements = {"plugin_name": name, "kind_name": _NEW[kind][0]}
+    replacements["ClassName"] = "".join(map(str.capitalize, name.split("_")))
     stem = kind.replace("-", "_")
 
     def template(file: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import echo_answers, merged_answers
+from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
@@ -34,11 +34,8 @@ from kdrbench.suite.reports.records import ending_of, losing_cells
 from kdrbench.suite.reports.tables.cells import ENDINGS
 from kdrbench.suite.reports.tables.numbers import duration, quantity
 
-_SHOWN = {
-    "time_limit": "at the time limit",
-    "memory_limit": "at the memory limit",
-    "skipped": "left out by an earlier version",
-}
+# What a line says of an ending whose name alone would not be clear.
+_SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
 
 
 @click.command()
@@ -180,7 +177,7 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
 @click.option(
-    "--disturbed", "which", flag_value="disturbed", help="Only timed runs whose cores changed speed or were shared."
+    "--disturbed", "which", flag_value="disturbed", help="Only timed runs on cores that drifted or were shared."
 )
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
 def forget(place: str, results: Path, name: str, which: str | None) -> None:
@@ -191,7 +188,7 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     """
     if not place and not which:
         raise click.UsageError(
-            "say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed or --stopped"
+            "say which PLACE to forget: an experiment, experiment/dataset/...; or --disturbed, --stopped"
         )
     results, name = root_and_name(results, name)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}

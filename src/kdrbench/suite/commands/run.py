@@ -38,10 +38,9 @@ from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
 from kdrbench.suite.engine.batch import Batch, Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+from kdrbench.suite.engine.progress import progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, flat, read_records
-from kdrbench.suite.engine.run_files import UnreadableError, read_trace
-from kdrbench.suite.engine.workspace import Workspace
 from kdrbench.suite.experiments.config import check_part, load_grid
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.systems.ikdr.scores import ending_in_words
@@ -115,7 +114,7 @@ def run(
     definitions = config["datasets"]
     data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror)
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
-        watch = partial(_watch, batch, grid.limits(batch.experiment).time_s)
+        watch = partial(_watch, grid, Path(folder))
         rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]
     if not rows:
         raise InputError("the run came to no end, see the lines above")
@@ -146,8 +145,8 @@ def cell_config(
         "paradigm": "unsupervised" if settings["unsupervised"] else "supervised",
         "start": "surrogate",
         "datasets": [data_name],
-        "kernels": [_short(kernel)],
-        "solvers": [_short(solver)],
+        "kernels": [short_name(kernel)],
+        "solvers": [short_name(solver)],
         "components": {data_name: settings["components"] or _usual(data_name, definitions)},
         "split": "folds" if settings["folds"] else "none",
     }
@@ -161,8 +160,8 @@ def cell_config(
         "limits": {key: settings[name] or limits.get(key, usual) for key, (name, usual) in _LIMITS.items()},
         "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
         "datasets": definitions,
-        "kernels": {_short(kernel): {**family, **settings["kernel_options"]}},
-        "solvers": {_short(solver): defined},
+        "kernels": {short_name(kernel): {**family, **settings["kernel_options"]}},
+        "solvers": {short_name(solver): defined},
         "experiments": {EXPERIMENT: experiment},
     }
 
@@ -174,7 +173,7 @@ def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any])
     elif table := table_of(name):
         short, definition = table
     elif is_own("data set", name, ()):
-        short, definition = _short(name), {"loader": name}
+        short, definition = short_name(name), {"loader": name}
     elif options:
         raise InputError(f"--data-option is for data of your own, not for {name!r}; leave it out")
     else:
@@ -182,7 +181,7 @@ def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any])
     return short, {short: {**definition, **options}}
 
 
-def _short(place: str) -> str:
+def short_name(place: str) -> str:
     """Return a name for files and tables: that of the file, or of the class."""
     name = place.rpartition(":")[2] if ":" in place else Path(place).stem
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
@@ -216,11 +215,11 @@ def run_batch(
     dataset: Dataset,
     folder: Path,
     repeat_for_s: float = 0.0,
-    watch: Callable[[subprocess.Popen[bytes], JobFiles], None] | None = None,
+    watch: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
 ) -> list[Record]:
     """Make the runs of a batch as a job of the workflow does, in a process of its own; no rows where the job fails.
 
-    ``watch`` is called with the process and its files, and returns when it has ended.
+    ``watch`` is called with the process, and returns when it has ended.
     """
     data, limits, files = folder / "data", grid.limits(batch.experiment), JobFiles.of(folder, batch.path)
     save_prepared(dataset, data / f"{batch.dataset}.npz")
@@ -232,8 +231,7 @@ def run_batch(
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, env=environment) as process:
         try:
-            if watch is not None:
-                watch(process, files)
+            watch(process)
             process.wait()
         except BaseException:
             process.terminate()
@@ -241,31 +239,19 @@ def run_batch(
     return [] if process.returncode else list(read_records(files.records, build_system(batch.system).record))
 
 
-def _watch(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
+def _watch(grid: Grid, folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Show how far the batch is until its process ends."""
-    line, workspace = ProgressLine(_PLAIN_S), files.workspace(batch, build_system(batch.system).record)
+    line, (batch,) = ProgressLine(_PLAIN_S), grid.batches()
     while process.poll() is None:
-        line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
+        run = progress_of(grid, folder)[0].running
+        if run is None or run.best_cost is None:
+            line.show("starting")
+        else:
+            fold = f"fold {run.run + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
+            seconds = f"{run.time_s:.1f} of {grid.limits(batch.experiment).time_s:g} s"
+            line.show(f"{fold}lowest cost {run.best_cost:.8g}, {seconds}")
         time.sleep(_LOOK_S)
     line.end()
-
-
-def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
-    """Return what the trace of the last run that has begun says."""
-    begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
-    try:
-        trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
-    except UnreadableError:
-        # Of a run under way, which is not judged yet.
-        trace = []
-    if not trace:
-        return "starting"
-    last = trace[-1]
-    fold = f"fold {begun[-1] + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
-    return (
-        f"{fold}cost {last.cost:.8g}, {counted(len(trace), 'iterate')} seen, stationarity {last.stationarity:.1e}, "
-        f"{last.time_s:.1f} of {time_limit_s:g} s"
-    )
 
 
 def _in_words(row: Mapping[str, Any]) -> str:

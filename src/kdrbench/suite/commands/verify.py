@@ -43,22 +43,14 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @configuration_name
 @processes
 @click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
-@click.option(
-    "--sample", type=Whole(1), default=None, help="Compute the numbers of this many random rows again, not of all."
-)
+@click.option("--sample", type=Whole(1), default=None, help="Compute so many random rows again, not all.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
 @mirror_option
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
 @click.option("--rerun", is_flag=True, help="Instead make random runs again, and compare them with their rows.")
 @click.option("--cells", type=Whole(1), default=5, show_default=True, help="Cells of --rerun, one run of each.")
-@click.option(
-    "--time-s", type=Number(0), default=60, show_default=True, help="--rerun skips runs that took longer than this."
-)
-@click.option(
-    "--attest",
-    is_flag=True,
-    help="--rerun at least three cells of each component, and append the result to RESULTS/attestations.jsonl.",
-)
+@click.option("--time-s", type=Number(0), default=60, show_default=True, help="--rerun skips runs that took longer.")
+@click.option("--attest", is_flag=True, help="--rerun three cells of each component, for RESULTS/attestations.jsonl.")
 @as_json
 @click.pass_context
 def verify(
@@ -109,9 +101,7 @@ def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=not as_json)
     line.show("reading the record, and its data, which are downloaded where they are not here")
     try:
-        found = verified(
-            record, progress=lambda done, total: line.show(f"{done} of {total} batches verified"), **options
-        )
+        found = verified(record, progress=lambda done, total: line.show(f"{done} of {total} verified"), **options)
     finally:
         line.end()
     if as_json:
@@ -144,10 +134,7 @@ def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: 
     for reason, count in found.passed_over.items():
         click.echo(f"passed over: {count} {reason}", err=as_json)
     if not found.runs:
-        raise InputError(
-            "none of the cells could be made again here, for the reasons above; raise --time-s, or name the folder of "
-            "the data with --mirror"
-        )
+        raise InputError("no cell could be made again here, for the reasons above; raise --time-s, or give --mirror")
     if attestations is not None:
         click.echo(attest(attestations, found, options["seed"]), err=as_json)
     if not as_json:

@@ -49,19 +49,15 @@ def touched(comparisons: list[Comparison]) -> list[Comparison]:
 
 
 def shares_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict.
+    """Return the published numbers by verdict: of each paper, then of each table of which something was run.
 
-    Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
+    Times have no verdict.
     """
     lines, verdicts = judged(line for line in comparisons if line.first), [str(verdict) for verdict in COUNTED]
-    bars = []
-    for paper, name in {line.paper: paper_label(line.paper) for line in lines}.items():
-        own = [line for line in lines if line.paper == paper]
-        places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
-        tables = _bars(places, (str(line.verdict) for line in own), verdicts)
-        run = [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
-        bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
-    return bars
+    found, papers = [str(line.verdict) for line in lines], [paper_label(line.paper) for line in lines]
+    places = (f"{place_label(line.table)}, {line.setting}" for line in lines)
+    tables = _bars(map(", ".join, zip(papers, places, strict=True)), found, verdicts)
+    return _bars(papers, found, verdicts) + [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:
@@ -78,17 +74,12 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     return _bars(titles, [claim["verdict"] for claim in claims] * 2, [str(decision) for decision in Decision])
 
 
-def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
-    """Return a bar of how often each name of ``order`` comes."""
-    return Bar(title, len(names), {name: names.count(name) for name in order})
-
-
 def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
-    """Return the bar of each title, of the names beside it."""
+    """Return for each title how often the names beside it come, in this order."""
     groups: dict[str, list[str]] = {}
     for title, name in zip(titles, names, strict=True):
         groups.setdefault(title, []).append(name)
-    return [bar_of(title, of_title, order) for title, of_title in groups.items()]
+    return [Bar(title, len(found), {name: found.count(name) for name in order}) for title, found in groups.items()]
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:

@@ -190,12 +190,11 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
 
 
 def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
-    ticks = axes.xaxis if name == "x" else axes.yaxis
+    ticks = getattr(axes, f"{name}axis")
     if axis.scale in (Scale.LOG, Scale.LOG2):
-        set_scale = axes.set_xscale if name == "x" else axes.set_yscale
-        set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+        getattr(axes, f"set_{name}scale")("log", base=2 if axis.scale is Scale.LOG2 else 10)
     if axis.scale is Scale.LOG:
-        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        lowest, highest = getattr(axes, f"get_{name}lim")()
         # Where there are few decades, there are labels within them.
         if highest < 60 * lowest:
             # Within one decade those of 1, 2 and 5 may be fewer than two.
@@ -212,4 +211,4 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
         axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
     if axis.ticks:
         ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks))
-    (axes.set_xlabel if name == "x" else axes.set_ylabel)(textwrap.fill(axis.title, max(8, letters)))
+    getattr(axes, f"set_{name}label")(textwrap.fill(axis.title, max(8, letters)))

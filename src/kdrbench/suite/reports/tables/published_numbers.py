@@ -69,26 +69,16 @@ def _find(place: tuple[str, ...]) -> PublishedNumber | None:
     if row is None:
         return None
     rules, scale = _rules(axes), _scale(axes)
-    return PublishedNumber(
-        text=row["text"],
-        status=row["status"],
-        value=float(row["value"]) * scale if row["value"] else None,
-        std=float(row["std"]) * scale if row["std"] else None,
-        why="; ".join(rule["why"] for rule in rules if "why" in rule),
-        stake=_stake(axes),
-        fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
-        protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
-        scale=scale,
-        runs_of={axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()},
-    )
+    value, std = (float(row[name]) * scale if row[name] else None for name in ("value", "std"))
+    words = {name: "; ".join(rule[name] for rule in rules if name in rule) for name in ("why", "fitted", "protocol")}
+    runs_of = {axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()}
+    more = {"stake": _stake(axes), "scale": scale, "runs_of": runs_of}
+    return PublishedNumber(row["text"], row["status"], value, std, **words, **more)
 
 
 def _rules(axes: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [
-        rule
-        for rule in declared("tables/readings")["reading"]
-        if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))
-    ]
+    readings = declared("tables/readings")["reading"]
+    return [rule for rule in readings if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
 
 
 def _scale(axes: Mapping[str, str]) -> float:
@@ -108,8 +98,7 @@ def _stake(axes: Mapping[str, str]) -> float:
 
 def paper_label(name: str) -> str:
     """Return the paper's name as pages print it."""
-    label: str = declared("names")["papers"].get(name, name)
-    return label
+    return str(declared("names")["papers"].get(name, name))
 
 
 def published_name(axis: str, ours: str) -> str:
