@@ -43,7 +43,7 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @configuration_name
 @processes
 @click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
-@click.option("--sample", type=Whole(1), default=None, help="Compute so many random rows again, not all.")
+@click.option("--sample", type=Whole(1), default=None, help="Recompute this many random rows, not all.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
 @mirror_option
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")

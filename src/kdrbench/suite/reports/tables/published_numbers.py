@@ -70,9 +70,11 @@ def _find(place: tuple[str, ...]) -> PublishedNumber | None:
         return None
     rules, scale = _rules(axes), _scale(axes)
     value, std = (float(row[name]) * scale if row[name] else None for name in ("value", "std"))
-    words = {name: "; ".join(rule[name] for rule in rules if name in rule) for name in ("why", "fitted", "protocol")}
+    words: dict[str, Any] = {
+        name: "; ".join(rule[name] for rule in rules if name in rule) for name in ("why", "fitted", "protocol")
+    }
     runs_of = {axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()}
-    more = {"stake": _stake(axes), "scale": scale, "runs_of": runs_of}
+    more: dict[str, Any] = {"stake": _stake(axes), "scale": scale, "runs_of": runs_of}
     return PublishedNumber(row["text"], row["status"], value, std, **words, **more)
 
 
