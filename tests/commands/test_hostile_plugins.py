@@ -3,13 +3,12 @@
 import os
 
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
 from kdrbench.solvers import build_solver
-from kdrbench.suite.cli import main
 from kdrbench.suite.conformance.subject import places_in, try_apart
 from kdrbench.suite.systems.registry import build_system
+from support.command_line import kdrbench
 from support.own_methods import DATA, SOLVER
 from support.small_grid import Workflow
 
@@ -32,7 +31,7 @@ def test_data_that_end_the_process_are_named(tmp_path, monkeypatch):
     ends = "        __import__('os')._exit(0)\n"
     (tmp_path / "bad.py").write_text(DATA.replace("        labels =", f"{ends}        labels ="))
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, ["run", "bad.py", "gaussian", "ism"])
+    done = kdrbench("run", "bad.py", "gaussian", "ism")
     assert done.exit_code == 2
     assert "one of the plug-ins 'bad.py' ended the process with exit code 0 when it was asked for" in done.stderr
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -16,19 +15,15 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.suite.cli import main
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.plugin import render
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.experiments.config import load_grid
+from support.command_line import kdrbench
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["solver", "kernel", "dataset", "metric-learner", "baseline"]
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.mark.whole

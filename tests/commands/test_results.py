@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.paired import holm
 from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
+from support.command_line import kdrbench
 from support.record_folders import whole_config as frozen_config
 from support.report_rows import run
 
@@ -47,10 +46,6 @@ def results(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
     (tmp_path / "config.json").write_text(json.dumps(frozen_config(["e"]) | {"run": ["e"]}))
     return tmp_path
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 def test_a_table_of_another_system_is_not_compared(tmp_path):

@@ -7,18 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
 from kdrbench.solvers.registry import NAMED, method_of
-from kdrbench.suite.cli import main
 from kdrbench.suite.commands.options import read_options
 from kdrbench.suite.commands.run import _in_words, cell_config
 from kdrbench.suite.experiments.config import load_grid
+from support import command_line
 from support.own_methods import write_all
 from support.products import by_section
 
@@ -42,8 +42,7 @@ def own_cores(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
 
 
-def kdrbench(*words):
-    return CliRunner().invoke(main, ["run", *map(str, words)])
+kdrbench = partial(command_line.kdrbench, "run")
 
 
 @pytest.mark.slow("the command for one run")

@@ -3,17 +3,11 @@
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from kdrbench.datasets import load_registry
 from kdrbench.solvers.registry import NAMED
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 
 ROOT = Path(__file__).parents[2]
-
-
-def kdrbench(*words, **options):
-    return CliRunner().invoke(main, [*map(str, words)], **options)
 
 
 def test_list_names_everything_with_a_line_on_each():

@@ -54,20 +54,7 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @as_json
 @click.pass_context
 def verify(
-    ctx: click.Context,
-    results: Path,
-    name: str,
-    jobs: int,
-    budget_s: float,
-    sample: int | None,
-    seed: int,
-    mirror: str,
-    own_code: bool,
-    rerun: bool,
-    cells: int,
-    time_s: float,
-    attest: bool,
-    as_json: bool,
+    ctx: click.Context, results: Path, name: str, own_code: bool, rerun: bool, attest: bool, as_json: bool, **given: Any
 ) -> None:
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
@@ -80,19 +67,19 @@ def verify(
     """
     if attest and not rerun:
         raise click.UsageError("--attest needs --rerun")
-    if rerun and sample is not None:
+    if rerun and given["sample"] is not None:
         raise click.UsageError("--sample is of rows that are computed again; with --rerun give --cells")
     root, named = root_and_name(RECORD.convert(results, None, ctx), name)
     folder = frozen_configuration(root, named).parent
     record = Record(root, "" if folder == root else folder.name, own_code)
+    shared = {"seed": given["seed"], "mirror": given["mirror"]}
     if rerun:
-        least = _CELLS_OF_A_COMPONENT if attest else 0
-        attested = attested_folder(results, name) if attest else None
-        findings = _rerun(
-            record, attested, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror
-        )
+        drawn = {"n_cells": given["cells"], "limit_s": given["time_s"]} | shared
+        least, attested = (_CELLS_OF_A_COMPONENT, attested_folder(results, name)) if attest else (0, None)
+        findings = _rerun(record, attested, as_json, least=least, **drawn)
     else:
-        findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed, sample=sample)
+        chosen = {"n_jobs": given["jobs"], "budget_s": given["budget_s"], "sample": given["sample"]}
+        findings = _recompute(record, as_json, **chosen, **shared)
     sys.exit(1 if findings else 0)
 
 
