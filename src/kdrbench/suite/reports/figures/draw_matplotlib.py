@@ -29,8 +29,10 @@ _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
 # Of a line of the legend and of a heading, and of a row that has a name, in inches.
 _LINE_HEIGHT, _ROW_HEIGHT = 0.18, 0.15
 _DPI = 220
-# Letters that can be read in print at that size.
+# Letters that can be read in print at that size. Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a
+# minus sign would be a second one.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+_STYLE |= {"pdf.fonttype": 42, "ps.fonttype": 42}
 # Of a usual letter, in inches.
 _LETTER_WIDTH = 0.066
 # What would differ on every run.
@@ -88,26 +90,25 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
     return -(-len(handles) // columns)
 
 
+@mpl.rc_context(_STYLE)
 def laid_out(figure: Figure) -> Figure:
     """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
-    with mpl.rc_context(_STYLE):
-        for text in figure.findobj(Text):
-            # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
-            if hasattr(text, "set_fontfeatures"):
-                text.set_fontfeatures(["-liga"])
-        if engine := figure.get_layout_engine():
-            engine.execute(figure)
-            # With any engine, also the one called "none", each file would be drawn twice.
-            figure.set_layout_engine(None)
+    for text in figure.findobj(Text):
+        # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
+        if hasattr(text, "set_fontfeatures"):
+            text.set_fontfeatures(["-liga"])
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        # With any engine, also the one called "none", each file would be drawn twice.
+        figure.set_layout_engine(None)
     return figure
 
 
+@mpl.rc_context(_STYLE)
 def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
     buffer = io.BytesIO()
-    # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
-    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42}):
-        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
+    figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 
