@@ -51,7 +51,7 @@ def test_a_name_is_a_table_or_an_experiment_with_its_tables():
         "tables_times",
     ]
     assert [report.name for report in reports_named("tables_tests", CONFIG)] == ["tables_tests"]
-    with pytest.raises(InputError, match=r"unknown table 'tables_test'. Did you mean 'tables_tests'\?"):
+    with pytest.raises(InputError, match=r"unknown report 'tables_test'. Did you mean 'tables_tests'\?"):
         reports_named("tables_test", CONFIG)
 
 

@@ -63,14 +63,14 @@ def step(function: Callable[..., None]) -> click.Command:
     def command(name: str, results: Path, out: Path | None, **options: Any) -> None:
         runs = runs_of(results, name)
         if out is None:
-            out = reports_of(runs.store, runs.config)
+            out = reports_folder(runs.store, runs.config)
             click.echo(f"kdrbench: writing to {out}", err=True)
         function(runs, out, **options)
 
     return click.command()(command)
 
 
-def reports_of(root: Path, config: Config) -> Path:
+def reports_folder(root: Path, config: Config) -> Path:
     """Return where reports of the results in ``root`` are written; those of another record never among the user's own.
 
     Raises ``InputError`` where the user has a configuration with the name of the record.
@@ -122,17 +122,17 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
 
 def make_report(name: str, runs: Runs, out: Path) -> None:
     """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
-    if name.startswith(FIGURE_FOLDER):
-        from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
-
-        chart = make_chart(name.removeprefix(FIGURE_FOLDER), *runs)
-        write_chart(chart, out / name)
-        click.echo(chart.caption)
-        return
     for report in reports_named(name, runs.config):
-        page = make(report, *runs)
-        write_page(page, out, report.name, report.figures)
-        click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
+        if report.is_figure:
+            from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
+
+            chart = make_chart(report, *runs)
+            write_chart(chart, out / name)
+            click.echo(chart.caption)
+        else:
+            page = make(report, *runs)
+            write_page(page, out, report.name, report.figures)
+            click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
 
 
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:
@@ -229,7 +229,7 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
     if not merged:
         raise InputError(f"{runs.merged} has no merged tables yet: run the workflow first")
-    out = out or reports_of(runs.store, runs.config)
+    out = out or reports_folder(runs.store, runs.config)
     n_made = _make_all(runs._replace(config=without_code({**runs.config, "run": merged})), out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
 

@@ -20,7 +20,7 @@ from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_t
 from kdrbench.suite.findings.outcome import MARKS, marked
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.outputs import figures_of, shown_data, tables_of
+from kdrbench.suite.reports.outputs import figures_of, reports_of, shown_data, tables_of, word_of
 from kdrbench.suite.reports.records import Config, n_runs, read_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
@@ -77,16 +77,16 @@ class Source:
 
 
 def reports_named(name: str, config: Config) -> list[Report]:
-    """Return the table called ``name``, or all tables of the experiment of that name.
+    """Return the table or figure of a word of `kdrbench reports`, or all tables of the experiment of that name.
 
-    Raises ``InputError`` for a name of neither.
+    Raises ``InputError`` for any other word.
     """
-    tables = tables_of(config)
-    if name in tables:
-        return [tables[name]]
+    reports = {word_of(report): report for report in reports_of(config)}
+    if name in reports:
+        return [reports[name]]
     if name in config["run"]:
         return list(tables_of(config, name).values()) or [plain_table_report(name)]
-    raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
+    raise InputError(unknown_name("report", name, sorted({*reports, *config["run"]})))
 
 
 def make(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Any:
@@ -100,21 +100,17 @@ def make(report: Report, config: Config, results: Path, store: Path = Path("resu
     return maker(Source(report, runs, config, store))
 
 
-def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
+def make_chart(report: Report, config: Config, results: Path, store: Path) -> Chart:
     """Return a figure; one without panels, saying so, where the runs have left nothing to show.
 
-    Where data that it shows are not prepared it is the one that is stored (:func:`charts_to_store`), if any is. Raises
-    ``InputError`` for an unknown name.
+    Where data that it shows are not prepared it is the one that is stored (:func:`charts_to_store`), if any is.
     """
-    reports = figures_of(config)
-    if name not in reports:
-        raise InputError(unknown_name("figure", name, sorted(reports)))
-    report, stored = reports[name], store / _CHARTS / f"{name}.json"
+    stored = store / _CHARTS / f"{report.name}.json"
     if stored.is_file() and _lacks_data(config, report, store):
         return read_chart(stored)
     chart: Chart | None = make(report, config, results, store)
     empty = f"No run of {', '.join(report.experiments)} has left what this figure shows."
-    return chart or Chart(name, "", empty, [])
+    return chart or Chart(report.name, "", empty, [])
 
 
 def read_chart(path: Path) -> Chart:
@@ -138,7 +134,7 @@ def charts_to_store(config: Config, results: Path, store: Path) -> tuple[dict[st
         if not can_be_drawn(report, config, store):
             missing.append(f"the figure {name} is not stored: data that it shows are not in {store / DATA}")
             continue
-        text = make_chart(name, config, results, store).to_json()
+        text = make_chart(report, config, results, store).to_json()
         charts[name] = json.dumps(json.loads(text, parse_float=lambda word: float(f"{float(word):.{_DIGITS}g}")))
     return charts, missing
 

@@ -44,16 +44,17 @@ def result_folder(config: Config) -> str:
 
 
 def tables_of(config: Config, experiment: str = "") -> dict[str, Report]:
-    """Return tables by name: those of one experiment, or those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config, experiment) if not report.is_figure}
+    """Return the tables among :func:`reports_of` by name."""
+    return {report.name: report for report in reports_of(config, experiment) if not report.is_figure}
 
 
 def figures_of(config: Config, experiment: str = "") -> dict[str, Report]:
-    """Return figures by name: those of one experiment, or those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config, experiment) if report.is_figure}
+    """Return the figures among :func:`reports_of` by name."""
+    return {report.name: report for report in reports_of(config, experiment) if report.is_figure}
 
 
-def _reports(config: Config, experiment: str = "") -> Iterator[Report]:
+def reports_of(config: Config, experiment: str = "") -> Iterator[Report]:
+    """Yield the tables and figures of one experiment, or those of each experiment, then those of several."""
     for name in [experiment] if experiment else config["run"]:
         yield from system_of(config["experiments"][name]).reports(name, config)
     for system in [] if experiment else systems_of(config):
@@ -74,7 +75,7 @@ def report_files(config: Config, reports: Iterable[Report]) -> list[str]:
 
 def experiment_outputs(config: Config, name: str) -> list[str]:
     """Return the files of all tables and figures of one experiment."""
-    return report_files(config, _reports(config, name))
+    return report_files(config, reports_of(config, name))
 
 
 def outputs(config: Config) -> list[str]:
@@ -90,7 +91,7 @@ def dashboard_parts(config: Config) -> list[str]:
 
 def summary_pages(config: Config) -> list[str]:
     """Return the summary's pages: those on papers where an experiment names one, then those on tables."""
-    on_tables = {report.summary for report in _reports(config)}
+    on_tables = {report.summary for report in reports_of(config)}
     on_papers = _PAGES_ON_PAPERS if of_papers(config)["run"] else ()
     return [page for page in SUMMARY_PAGES if page in (*on_papers, *on_tables)]
 
@@ -195,8 +196,8 @@ def _targets(config: Config) -> dict[str, dict[Report, None]]:
         # As tables and figures of papers are called that the experiment makes.
         papers = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
         for target in (name, *(paper for paper in papers if paper not in config["run"])):
-            named.setdefault(target, {}).update(dict.fromkeys(_reports(config, name)))
-    for report in _reports(config):
+            named.setdefault(target, {}).update(dict.fromkeys(reports_of(config, name)))
+    for report in reports_of(config):
         for target in report.targets:
             named.setdefault(target, {})[report] = None
     return named
