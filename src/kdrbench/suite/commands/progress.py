@@ -29,7 +29,7 @@ from kdrbench.suite.experiments import merged_tables
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
+from kdrbench.suite.reports.outputs import experiments_by_target, report_files, reports_of
 from kdrbench.suite.reports.records import ending_of, losing_cells
 from kdrbench.suite.reports.tables.cells import ENDINGS
 from kdrbench.suite.reports.tables.numbers import duration, quantity
@@ -208,7 +208,7 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
 def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
     for _, config in frozen_that_run(results, experiment):
-        yield from (results.parent / path for path in experiment_outputs(config, experiment))
+        yield from (results.parent / path for path in report_files(config, reports_of(config, experiment)))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

@@ -73,15 +73,10 @@ def report_files(config: Config, reports: Iterable[Report]) -> list[str]:
     return [f"{report_folder(config)}/{word_of(report)}.{kind}" for report in kinds for kind in kinds[report]]
 
 
-def experiment_outputs(config: Config, name: str) -> list[str]:
-    """Return the files of all tables and figures of one experiment."""
-    return report_files(config, reports_of(config, name))
-
-
 def outputs(config: Config) -> list[str]:
     """Return all report files of a configuration but the dashboard, which shows them."""
     on_papers = [f"{report_folder(config)}/{name}" for name in ("published_vs_ours.csv", "claims.json")]
-    return report_files(config, [*tables_of(config).values(), *figures_of(config).values()]) + on_papers
+    return report_files(config, reports_of(config)) + on_papers
 
 
 def dashboard_parts(config: Config) -> list[str]:
