@@ -176,9 +176,7 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 @click.argument("place", default="")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option(
-    "--disturbed", "which", flag_value="disturbed", help="Only timed runs on cores that drifted or were shared."
-)
+@click.option("--disturbed", "which", flag_value="disturbed", help="Only timed runs on drifted or shared cores.")
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
 def forget(place: str, results: Path, name: str, which: str | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
@@ -187,28 +185,22 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     the runs are those of all merged tables.
     """
     if not place and not which:
-        raise click.UsageError(
-            "say which PLACE to forget: an experiment, experiment/dataset/...; or --disturbed, --stopped"
-        )
+        raise click.UsageError("say which PLACE to forget: an experiment or experiment/dataset/..., or which runs")
     results, name = root_and_name(results, name)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
-    for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
-        for frozen, _ in frozen_that_run(results, experiment):
-            restore_workspaces(results, grid_of(frozen), experiment)
+    experiments = {Path(one).parts[0] for one in places if Path(one).parts}
+    defined = [(experiment, *one) for experiment in experiments for one in frozen_that_run(results, experiment)]
+    for experiment, frozen, _ in defined:
+        restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
-        for path in _reports_of(Path(one).parts[0], results):
-            path.unlink(missing_ok=True)
         what = "the runs" if runs is None else counted(len(runs), "run")
         click.echo(f"the workflow will make {what} of {one} again")
+    for experiment, _, config in defined:
+        for path in report_files(config, reports_of(config, experiment)):
+            (results.parent / path).unlink(missing_ok=True)
     if not places:
         click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
-
-
-def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
-    """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
-    for _, config in frozen_that_run(results, experiment):
-        yield from (results.parent / path for path in report_files(config, reports_of(config, experiment)))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
