@@ -5,9 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import redirect_stdout
 from functools import wraps
-from io import StringIO
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
@@ -110,7 +108,7 @@ def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, opti
 def _is_made(name: str, runs: Runs, out: Path) -> bool:
     """Make a figure or tables, and return whether that is done; otherwise say why not."""
     try:
-        make_report(name, runs, out)
+        click.echo(make_report(name, runs, out))
     except (KdrbenchError, OSError) as error:
         click.echo(f"kdrbench: {name}: {refusal(error) if isinstance(error, OSError) else error}", err=True)
     except Exception:
@@ -120,19 +118,21 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
     return False
 
 
-def make_report(name: str, runs: Runs, out: Path) -> None:
-    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
+def make_report(name: str, runs: Runs, out: Path) -> str:
+    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages; return what they say in words."""
+    words = []
     for report in reports_named(name, runs.config):
         if report.is_figure:
             from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
 
             chart = make_chart(report, *runs)
             write_chart(chart, out / name)
-            click.echo(chart.caption)
+            words.append(chart.caption)
         else:
             page = make(report, *runs)
             write_page(page, out, report.name, report.figures)
-            click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
+            words.append(" ".join([page[0].title, *page[0].notes[-1:]]))
+    return "\n".join(words)
 
 
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:
@@ -149,20 +149,22 @@ def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> No
 @step
 def papers(runs: Runs, out: Path) -> None:
     """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
-    write_papers(Source(*runs, ".."), out)
-
-
-def write_papers(source: Source, out: Path) -> None:
-    """Write published numbers, claims and summaries, which are made of each other, into a folder; print the claims.
-
-    Decided are the claims of papers that experiments name, and those of the user's own systems.
-    """
-    write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
-    write_text(out / "claims.json", claims_json(source.claims))
+    source = write_papers(runs, out)
     for claim, result in source.claims:
         measure = f" ({result.measure})" if result.measure else ""
         click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")
+
+
+def write_papers(runs: Runs, out: Path) -> Source:
+    """Write published numbers, claims and summaries, which are made of each other, and return what they are made of.
+
+    Decided are the claims of papers that experiments name, and those of the user's own systems.
+    """
+    source = Source(*runs, "..")
+    write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
+    write_text(out / "claims.json", claims_json(source.claims))
     write_summaries(source, out / "summary")
+    return source
 
 
 @step
@@ -268,9 +270,7 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
 
 def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
     """Write what is said of papers; return the answers, and the tables that were made for it, by name."""
-    source = Source(*runs, "..")
-    with redirect_stdout(StringIO()):
-        write_papers(source, out)
+    source = write_papers(runs, out)
     return list(source.answers.values()), source.pages
 
 
@@ -281,5 +281,5 @@ def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str
     if page is not None and not runs.config.get("include"):
         write_page(page, out, name, figures)
         return
-    with redirect_stdout(StringIO()), with_included(runs) as source:
+    with with_included(runs) as source:
         make_report(name, source, out)
