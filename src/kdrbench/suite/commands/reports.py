@@ -119,7 +119,7 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
 
 
 def make_report(name: str, runs: Runs, out: Path) -> str:
-    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages; return what they say in words."""
+    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages; return their words."""
     words = []
     for report in reports_named(name, runs.config):
         if report.is_figure:
