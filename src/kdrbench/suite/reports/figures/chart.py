@@ -10,7 +10,7 @@ import base64
 import io
 import json
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -189,7 +189,7 @@ class Chart:
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(asdict(self)), allow_nan=False)
+        return json.dumps(_finite(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Chart:
@@ -199,6 +199,8 @@ class Chart:
 
 
 def _finite(value: Any) -> Any:
+    # Not dataclasses.asdict, which copies each number.
+    value = vars(value) if is_dataclass(value) else value
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -33,6 +33,8 @@ _DPI = 220
 # minus sign would be a second one.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 _STYLE |= {"pdf.fonttype": 42, "ps.fonttype": 42}
+# Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
+_WORDS: Any = {"fontfeatures": ["-liga"]} if hasattr(Text, "set_fontfeatures") else {}
 # Of a usual letter, in inches.
 _LETTER_WIDTH = 0.066
 # What would differ on every run.
@@ -69,7 +71,7 @@ def draw(chart: Chart) -> Figure:
         for axes in places[len(panels) :]:
             axes.set_axis_off()
         if not panels:
-            places[0].set_title(chart.caption, fontsize="small", wrap=True)
+            places[0].set_title(chart.caption, fontsize="small", wrap=True, **_WORDS)
     lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     height = max(width / columns * shape, _ROW_HEIGHT * named)
@@ -86,17 +88,15 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
     columns = max(1, min(len(handles), 6, fitting))
     # Handles are long enough to show how the dots of a line follow each other.
     shape: dict[str, Any] = {"loc": "outside upper center", "fontsize": "small", "frameon": False, "handlelength": 2.4}
-    figure.legend(list(handles.values()), list(handles), ncols=columns, **shape)
+    legend = figure.legend(list(handles.values()), list(handles), ncols=columns, **shape)
+    for text in legend.get_texts():
+        text.set(**_WORDS)
     return -(-len(handles) // columns)
 
 
 @mpl.rc_context(_STYLE)
 def laid_out(figure: Figure) -> Figure:
     """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
-    for text in figure.findobj(Text):
-        # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
-        if hasattr(text, "set_fontfeatures"):
-            text.set_fontfeatures(["-liga"])
     if engine := figure.get_layout_engine():
         engine.execute(figure)
         # With any engine, also the one called "none", each file would be drawn twice.
@@ -118,7 +118,7 @@ def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[
         return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
     places = []
     for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
-        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left", **_WORDS)
         places.append(list(part.subplots(1, columns, squeeze=False)[0]))
     return places
 
@@ -130,7 +130,7 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
     """
     if panel.picture:
         axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_title(panel.title, fontsize="small")
+        axes.set_title(panel.title, fontsize="small", **_WORDS)
         axes.set_axis_off()
         return {}
     bars = [series for series in panel.series if series.mark is Mark.BARS]
@@ -140,7 +140,8 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
         handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
         if not series.faint:
             handles.setdefault(series.key, handle)
-    axes.set_title(textwrap.fill(panel.title, int(width / _LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
+    title = textwrap.fill(panel.title, int(width / _LETTER_WIDTH))
+    axes.set_title(title, fontsize="medium" if width > 2 else "small", **_WORDS)
     if panel.is_empty:
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])
@@ -186,7 +187,7 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
     drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=1.5)
     names = [str(name) for name in series.x]
     slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
-    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
+    axes.set_xticks(range(len(names)), names, **_WORDS, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
     return drawn.patches[0]
 
 
@@ -211,5 +212,5 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
     elif axis.unit:
         axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
     if axis.ticks:
-        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks))
-    getattr(axes, f"set_{name}label")(textwrap.fill(axis.title, max(8, letters)))
+        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks), **_WORDS)
+    getattr(axes, f"set_{name}label")(textwrap.fill(axis.title, max(8, letters)), **_WORDS)

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,7 @@ class Table:
 
     def to_json(self) -> str:
         """Return the table as JSON, without ``listed``."""
-        return json.dumps({key: value for key, value in asdict(self).items() if key != "listed"})
+        return json.dumps({key: value for key, value in vars(self).items() if key != "listed"}, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Table:
