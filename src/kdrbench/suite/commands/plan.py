@@ -75,7 +75,6 @@ def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
 
 def _notes(forecasts: Sequence[Forecast]) -> Iterator[str]:
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
-
     yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
     if not measured and PAPERS.is_dir():

@@ -149,7 +149,6 @@ def why(place: str, results: Path, name: str) -> None:
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
-
     targets = experiments_by_target(grid.config)
     names = targets.get(place)
     below = f"{place.rstrip('/')}/"

@@ -219,7 +219,6 @@ def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | 
         raise click.UsageError("several records need --out, no --name, and a folder of another name each")
     for place in places:
         _report_record(place, name, out / place.absolute().name, jobs)
-
     click.echo(f"{counted(len(names), 'record')} -> {write_index(out, names)}")
 
 

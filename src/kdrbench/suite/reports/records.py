@@ -1,7 +1,4 @@
-"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to.
-
-Reports import from :mod:`kdrbench.suite.experiments` by way of this module alone.
-"""
+"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to."""
 
 from __future__ import annotations
 
