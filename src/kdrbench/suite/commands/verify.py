@@ -54,7 +54,15 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @as_json
 @click.pass_context
 def verify(
-    ctx: click.Context, results: Path, name: str, own_code: bool, rerun: bool, attest: bool, as_json: bool, **given: Any
+    ctx: click.Context,
+    /,
+    results: Path,
+    name: str,
+    own_code: bool,
+    rerun: bool,
+    attest: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
