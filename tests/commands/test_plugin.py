@@ -232,7 +232,7 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "ism", "--data-option", "a=1"], "--data-option is for tables of data, and none is among"),
         (["solver", "a", "b.py"], "only an experiment takes parts; this is a solver"),
         (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),
-        (["experimet", "a"], "Did you mean 'experiment'"),
+        (["experimet", "a"], "'experimet' is not one of 'solver', 'kernel', "),
     ]:
         done = kdrbench("new", *words)
         assert done.exit_code == 2

@@ -27,8 +27,3 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     assert lines[0] == "controls:"
     assert lines[-2:] == ["experiments:", "  none"]
     assert "  random             start_alone, start random: The start, as it is." in lines
-
-
-def test_an_unknown_kind_is_answered_with_the_nearest_one():
-    done = kdrbench("list", "solver")
-    assert (done.exit_code, "Did you mean 'solvers'?" in done.stderr) == (2, True)

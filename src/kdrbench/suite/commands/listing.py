@@ -19,14 +19,14 @@ from kdrbench.metric_learning import LEARNERS
 from kdrbench.plugins import declared_places
 from kdrbench.solvers import CONTROLS
 from kdrbench.solvers.registry import METHODS, NAMED, in_words
-from kdrbench.suite.commands.options import FILE, NearChoice, aligned, as_json, read_configs
+from kdrbench.suite.commands.options import FILE, aligned, as_json, read_configs
 from kdrbench.suite.conformance.subject import registered_names
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
-@click.argument("kinds", nargs=-1, type=NearChoice(_KINDS))
+@click.argument("kinds", nargs=-1, type=click.Choice(_KINDS))
 @click.option("--config", "configs", type=FILE, multiple=True, help="Of experiments (default: config.yaml here).")
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:

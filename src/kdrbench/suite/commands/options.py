@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.suite.archive import check_there, is_packed, shown
 
 if TYPE_CHECKING:
@@ -45,17 +45,6 @@ class _Record(click.Path):
 
 
 RECORD = _Record(path_type=Path)
-
-
-class NearChoice(click.Choice):  # type: ignore[type-arg]
-    """One of several words; of another one the error names the nearest."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word."""
-        if value not in self.choices:
-            what = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "word"
-            raise InputError(unknown_name(what, value, list(self.choices)))
-        return value
 
 
 class Number(click.FloatRange):

@@ -14,7 +14,7 @@ import click
 
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
-from kdrbench.suite.commands.options import FILE, NearChoice, Number, data_options, read_options
+from kdrbench.suite.commands.options import FILE, Number, data_options, read_options
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
 _NEW = {
@@ -30,10 +30,12 @@ _AROUND = ("scipy", "pymanopt", "program")
 
 
 @click.command()
-@click.argument("kind", type=NearChoice([*_NEW, _EXPERIMENT]))
+@click.argument("kind", type=click.Choice([*_NEW, _EXPERIMENT]))
 @click.argument("name")
 @click.argument("parts", nargs=-1)
-@click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
+@click.option(
+    "--around", type=click.Choice(_AROUND), help="Write the solver around an optimiser that is there already."
+)
 @data_options
 @click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
@@ -107,7 +109,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 
 @click.command()
 @click.argument("plugin")
-@click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
+@click.option("--kind", type=click.Choice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=Number(0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")

@@ -25,7 +25,6 @@ from kdrbench.progress import ProgressLine
 from kdrbench.solvers.registry import definition_of
 from kdrbench.suite.commands.options import (
     FILE,
-    NearChoice,
     Number,
     Whole,
     as_json,
@@ -49,7 +48,7 @@ EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
 REPEAT_FOR_S = 0.1
 # By their places in the configuration of a cell: the words of `kdrbench run`.
-_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components", "start")}
+_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components")}
 _WORDS |= {r"limits\.time_s": "--time-limit", r"limits\.memory_mib": "--memory-limit"}
 _WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
 _WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
@@ -57,7 +56,6 @@ _WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper(
 _WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
 # By key of the limits, the option that sets it, and the limit where neither that nor a configuration does.
 _LIMITS = {"time_s": ("time_limit", 60.0), "memory_mib": ("memory_limit", 4096)}
-_STARTS = ("surrogate", "completed", "random", "identity")
 _LOOK_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
@@ -71,9 +69,8 @@ _PLAIN_S = 1.0
 @click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
 @click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
-@click.option("--start", type=NearChoice(_STARTS), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
-@click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
+@click.option("--option", "options", multiple=True, help="Of the solver, such as start=random; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @data_options
 @click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
@@ -137,8 +134,6 @@ def cell_config(
     if settings["unsupervised"] and settings["folds"]:
         raise InputError("--folds and --unsupervised exclude each other: clusters say nothing of test rows")
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
-    if settings["start"]:
-        defined["start"] = settings["start"]
     data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
     experiment: dict[str, Any] = {
         "title": "one cell",
