@@ -62,20 +62,10 @@ Whole = click.IntRange
 # Eager, so that a packed record is opened by as many.
 processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-data_options = click.option(
-    "--data-option", "data_options", multiple=True, help="An option of your own data, as name=value; may be repeated."
-)
-results_folder = click.option(
-    "--results",
-    type=RECORD,
-    default=Path("results"),
-    show_default=True,
-    help="The workflow's results, or a packed record.",
-)
+data_options = click.option("--data-option", "data_options", multiple=True, help="Of your own data, as name=value.")
+results_folder = click.option("--results", type=RECORD, default=Path("results"), help="A folder, or a packed record.")
 configuration_name = click.option("--name", default="", help="Name of the configuration (default: the one without).")
-mirror_option = click.option(
-    "--mirror", default="", help="Folder or http(s) URL of data, asked first; KDRBENCH_MIRROR wins."
-)
+mirror_option = click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR wins.")
 
 
 def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:

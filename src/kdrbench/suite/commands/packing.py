@@ -90,9 +90,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
 
     own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
     if own and licence and licence != own:
-        raise InputError(
-            f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
-        )
+        raise InputError(f"{results} is under {own}, not {licence}: leave --licence out")
     word, today = own or licence or _LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
         read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
@@ -112,9 +110,7 @@ def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, 
         raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
     if not layer:
         if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
-            raise InputError(
-                f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out"
-            )
+            raise InputError(f"{out} is not packed over: add what it lacks with --layer, or give another --out")
         return out, {"licence": licence}
     below = record_at(out)
     if (known := str(below.config.get("name", ""))) != grid.name:

@@ -33,21 +33,11 @@ _AROUND = ("scipy", "pymanopt", "program")
 @click.argument("kind", type=click.Choice([*_NEW, _EXPERIMENT]))
 @click.argument("name")
 @click.argument("parts", nargs=-1)
-@click.option(
-    "--around", type=click.Choice(_AROUND), help="Write the solver around an optimiser that is there already."
-)
+@click.option("--around", type=click.Choice(_AROUND), help="Write the solver around an optimiser that exists.")
 @data_options
 @click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(
-    kind: str,
-    name: str,
-    parts: tuple[str, ...],
-    around: str | None,
-    data_options: tuple[str, ...],
-    published: str,
-    into: Path,
-) -> None:
+def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: Path, **given: Any) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
@@ -59,14 +49,16 @@ def new(
     if kind == _EXPERIMENT:
         from kdrbench.suite.commands.experiment import command_of, new_experiment
 
-        (path,) = _write(into, new_experiment(name, parts, into, read_options(data_options), published))
+        (path,) = _write(
+            into, new_experiment(name, parts, into, read_options(given["data_options"]), given["published"])
+        )
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
-    alone = {"--data-option": data_options, "--published": published, "parts": parts}
-    if given := [word for word, value in alone.items() if value]:
-        raise InputError(f"only an experiment takes {', '.join(given)}; this is a {kind}")
+    alone = {"--data-option": given["data_options"], "--published": given["published"], "parts": parts}
+    if wrong := [word for word, value in alone.items() if value]:
+        raise InputError(f"only an experiment takes {', '.join(wrong)}; this is a {kind}")
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
     plugin, test = _write(into, render(kind, name, around))

@@ -13,12 +13,12 @@ from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
     FILE,
-    RECORD,
     Runs,
     configuration_name,
     frozen_configuration,
     grid_of,
     present_grid,
+    results_folder,
     root_and_name,
     with_included,
 )
@@ -39,7 +39,7 @@ _SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limi
 
 
 @click.command()
-@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
+@results_folder
 @configuration_name
 def status(results: Path, name: str) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
@@ -134,7 +134,7 @@ def _summary(progress: list[BatchProgress]) -> str:
 
 @click.command()
 @click.argument("place", default="")
-@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
+@results_folder
 @configuration_name
 def why(place: str, results: Path, name: str) -> None:
     """Say which runs of PLACE the workflow would make, and why: what has changed since they were made.
