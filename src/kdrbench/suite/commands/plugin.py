@@ -49,9 +49,8 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
     if kind == _EXPERIMENT:
         from kdrbench.suite.commands.experiment import command_of, new_experiment
 
-        (path,) = _write(
-            into, new_experiment(name, parts, into, read_options(given["data_options"]), given["published"])
-        )
+        options = read_options(given["data_options"])
+        (path,) = _write(into, new_experiment(name, parts, into, options, given["published"]))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
