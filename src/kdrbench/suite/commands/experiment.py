@@ -75,17 +75,12 @@ def new_experiment(
     # q of the papers' data sets, by which the record of the papers has rows of the same problems.
     printed = printed_components(TABLE_4.paper, TABLE_4.setting)
     of_papers = set(named["datasets"]) <= set(printed)
-    lines = [
-        line
-        for section, own in sections.items()
-        for line in ("", f"{section}:", *(f"  {short}: {_flow(one)}" for short, one in own.items()))
-    ]
     text = files("kdrbench.suite").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
     filled = text.format(
         name=name,
         title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
         command=command_of(into / file),
-        sections="".join(f"{line}\n" for line in lines),
+        sections="".join(f"\n{_dumped({section: own}, None)}" for section, own in sections.items()),
         components=_flow({one: printed.get(one) or usual_components(registry[one]) for one in named["datasets"]}),
         # Classes of other data may be too small for as many.
         folds=FOLDS if of_papers else _FOLDS,
@@ -127,4 +122,8 @@ def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str,
 
 
 def _flow(value: object) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip()
+    return _dumped(value, True).strip()
+
+
+def _dumped(value: object, flow: bool | None) -> str:
+    return yaml.safe_dump(value, default_flow_style=flow, width=10_000, sort_keys=False)
