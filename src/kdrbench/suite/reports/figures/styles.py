@@ -15,17 +15,8 @@ from typing import Any
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line, Symbol
 from kdrbench.suite.reports.records import REFERENCE, Config
-from kdrbench.suite.reports.tables.labels import CONVERGED, is_converged, stem_of
+from kdrbench.suite.reports.tables.labels import is_converged, stem_of
 
-# Of converged variants that leave saddles, beside those that do not.
-_ESCAPING = (Line.LONG_DASHED, Symbol.STAR)
-# Of each round of the colours: line and symbol of a method, then of its converged variant.
-_ROUNDS = (
-    ((Line.SOLID, Symbol.DOT), (Line.DASHED, Symbol.SQUARE)),
-    ((Line.DOTTED, Symbol.TRIANGLE), (Line.DASH_DOT, Symbol.DIAMOND)),
-    ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
-    ((Line.TWO_DASHES, Symbol.HEXAGON), (Line.DASH_TWO_DOTS, Symbol.TRIANGLE_DOWN)),
-)
 _LOOKS = declared("names")["looks"]
 # The solver whose projections are shown.
 _SHOWN = "ism_converged"
@@ -50,7 +41,7 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
     names = list(solvers)
     places: dict[str, Any] = _LOOKS["solvers"] | _LOOKS["low_rank"]
     taken = list(map(tuple, _LOOKS["solvers"].values()))
-    free = [place for place in product(range(len(_ROUNDS)), range(len(COLOURS))) if place not in taken]
+    free = [place for place in product(range(len(_LOOKS["rounds"])), range(len(COLOURS))) if place not in taken]
     unplaced = [name for name in dict.fromkeys(stem_of(name) for name in names) if name not in places]
     places |= {name: free[count % len(free)] for count, name in enumerate(unplaced)}
     return {name: _style(name, places[stem_of(name)]) for name in names}
@@ -81,6 +72,6 @@ def _style(name: str, place: tuple[int, int]) -> Style:
         dots = Line.TWO_DOTS if is_converged(name) else Line.DOTS
         return replace(_style(name.removesuffix(REFERENCE), place), line=dots)
     number, colour = place
-    plain, converged = _ROUNDS[number]
-    looks = {"": plain, CONVERGED: converged}
-    return Style(colour, *looks.get(name.removeprefix(stem_of(name)).lstrip("_"), _ESCAPING))
+    variant = name.removeprefix(stem_of(name)).lstrip("_") or "plain"
+    line, symbol = _LOOKS["rounds"][number].get(variant, _LOOKS["escaping"])
+    return Style(colour, Line(line), Symbol(symbol))
