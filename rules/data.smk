@@ -57,4 +57,4 @@ rule prepare_picture:
         runtime=60,
         mirror=GRID.config["data"]["mirror"],
     shell:
-        command("picture {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q}" " > {log:q} 2>&1")
+        command("prepare {wildcards.dataset:q} --mirror={resources.mirror:q} --out {output:q} > {log:q} 2>&1")

@@ -5,13 +5,12 @@ import shutil
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
-from kdrbench.suite.commands.answers import merged_answers
+from kdrbench.suite.commands.compare import merged_answers
 from kdrbench.suite.commands.options import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
+from support.command_line import kdrbench
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 
@@ -37,7 +36,7 @@ def results(tmp_path_factory):
 
 
 def said(results, *words):
-    done = CliRunner().invoke(main, [*words, "--results", str(results)])
+    done = kdrbench(*words, "--results", results)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -88,14 +87,14 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path):
     (folder / "traces/wine-svm.jsonl").write_text("")
     assert "\x1b" not in said(folder, "compare")
     (folder / "config.json").write_text(config.replace('"dg"', '"d\\u001bg"'))
-    done = CliRunner().invoke(main, ["compare", "--results", str(folder)])
+    done = kdrbench("compare", "--results", folder)
     assert (done.exit_code, "\x1b" in done.stderr, "it must be a name" in done.stderr) == (2, False, True)
 
 
 def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path):
     for text in ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}']:
         (tmp_path / "config.json").write_text(text)
-        done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
+        done = kdrbench("compare", "--results", tmp_path)
         assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
 
 
@@ -105,7 +104,7 @@ def test_what_cannot_be_compared_is_refused(results):
         (["compare", "--experiment", "firts"], "Did you mean 'first'?"),
         (["compare", "--name", "gone"], "config.json is not there"),
     ):
-        done = CliRunner().invoke(main, [*words, "--results", str(results)])
+        done = kdrbench(*words, "--results", results)
         assert done.exit_code == 2
         assert sentence in done.stderr
 
@@ -113,16 +112,16 @@ def test_what_cannot_be_compared_is_refused(results):
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
     asked = {}
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
+        "kdrbench.suite.commands.compare.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
     )
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.answer_of",
+        "kdrbench.suite.commands.compare.answer_of",
         lambda name, rows, config, traces: asked.update({name: list(rows["experiment"])}),
     )
     monkeypatch.setattr(
-        "kdrbench.suite.commands.answers.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
+        "kdrbench.suite.commands.compare.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
     )
-    monkeypatch.setattr("kdrbench.suite.commands.answers.traces_of", lambda rows, folder: None)
+    monkeypatch.setattr("kdrbench.suite.commands.compare.traces_of", lambda rows, folder: None)
     for name in ("fixed", "tuned"):
         path = tmp_path / "merged" / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)

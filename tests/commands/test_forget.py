@@ -4,16 +4,11 @@ import json
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.files import sealed, unsealed
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.workspace import workspace_lock
+from support.command_line import kdrbench
 from support.record_folders import folder_of
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.fixture

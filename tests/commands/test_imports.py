@@ -61,6 +61,6 @@ def test_a_failing_report_is_named_and_the_others_are_made(results, tmp_path):
         main, ["reports", "figures/nothing", "paired_tests", "--results", str(results), "--out", str(tmp_path)]
     )
     assert done.exit_code == 2
-    assert "kdrbench: figures/nothing: unknown figure 'nothing'; allowed: " in done.stderr
+    assert "kdrbench: figures/nothing: unknown report 'figures/nothing'" in done.stderr
     assert done.stderr.endswith("kdrbench: not made: figures/nothing\n")
     assert (tmp_path / "paired_tests.html").is_file()

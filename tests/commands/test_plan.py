@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 
 ROOT = Path(__file__).parents[2]
 # Redrawn partitions, which the tables of folds show beside them.
@@ -27,7 +26,7 @@ def plan(tmp_path, monkeypatch):
     for name in _CONFIGS:
         (tmp_path / name).write_text((ROOT / name).read_text())
     monkeypatch.chdir(tmp_path)
-    yield lambda *words: CliRunner().invoke(main, ["plan", *words])
+    yield lambda *words: kdrbench("plan", *words)
     assert {path.name for path in tmp_path.iterdir()} == {*_CONFIGS}
 
 
@@ -77,8 +76,8 @@ def test_experiments_outside_the_run_are_planned_by_name(plan):
 
 def test_an_experiment_of_ones_own_needs_no_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(main, ["new", "experiment", "mine"]).exit_code == 0
-    done = CliRunner().invoke(main, ["plan", "--config", "config.mine.yaml", "--json"])
+    assert kdrbench("new", "experiment", "mine").exit_code == 0
+    done = kdrbench("plan", "--config", "config.mine.yaml", "--json")
     assert done.exit_code == 0, done.output
     assert [one["experiment"] for one in json.loads(done.output)["experiments"]] == ["mine"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -16,18 +15,14 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.suite.cli import main
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.experiments.config import load_grid
+from support.command_line import kdrbench
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
 KINDS = ["solver", "kernel", "dataset", "metric-learner", "baseline"]
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.mark.whole
@@ -225,12 +220,12 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "wines"], "Did you mean 'wine'"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
-        (["solver", "a", "--data-option", "a=1"], "--data-option is for an experiment; this is a solver"),
-        (["kernel", "a", "--published", "ismplus"], "--published is for an experiment; this is a kernel"),
+        (["solver", "a", "--data-option", "a=1"], "only an experiment takes --data-option; this is a solver"),
+        (["kernel", "a", "--published", "ismplus"], "only an experiment takes --published; this is a kernel"),
         (["experiment", "a", "ism", "--data-option", "a=1"], "--data-option is for tables of data, and none is among"),
-        (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
+        (["solver", "a", "b.py"], "only an experiment takes parts; this is a solver"),
         (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),
-        (["experimet", "a"], "Did you mean 'experiment'"),
+        (["experimet", "a"], "'experimet' is not one of 'solver', 'kernel', "),
     ]:
         done = kdrbench("new", *words)
         assert done.exit_code == 2

@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from scipy.stats import wilcoxon
 
-from kdrbench.errors import InputError
-from kdrbench.suite.cli import main
-from kdrbench.suite.findings.pairwise import compare_solvers
 from kdrbench.suite.paired import holm
+from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
+from support.command_line import kdrbench
 from support.record_folders import whole_config as frozen_config
 from support.report_rows import run
 
@@ -27,64 +24,19 @@ def folds(solver, costs, times, dataset="wine", **columns):
     ]
 
 
-def by_metric(pairs):
-    return {pair.metric: pair for pair in pairs}
-
-
-def test_wins_ratios_and_tests_are_paired_by_fold():
-    costs, times = -10.0 - RNG.random(8), 1.0 + RNG.random(8)
-    runs = pd.DataFrame(folds("a", costs, times)[::-1] + folds("b", costs + 1.0, 2.0 * times))
-    found = by_metric(compare_solvers(runs, "a", "b"))
-    assert (found["cost"].wins, found["cost"].losses, found["cost"].runs) == (8, 0, 8)
-    assert found["cost"].ratio == pytest.approx(np.median(costs / (costs + 1.0)))
-    assert found["time_s"].ratio == pytest.approx(0.5)
-    # All signs alike: 2 of the 2^8 equally likely ones.
-    assert found["time_s"].p == pytest.approx(2 / 2**8)
-    assert (found["quality"].wins, found["quality"].losses, found["quality"].p) == (0, 0, None)
-    turned = by_metric(compare_solvers(runs, "b", "a"))
-    assert (turned["cost"].wins, turned["cost"].losses) == (0, 8)
-
-
-def test_rounding_of_costs_wins_nothing():
-    runs = pd.DataFrame(folds("a", [-10.0] * 3, [1.0] * 3) + folds("b", [-10.0 * (1 + 1e-12)] * 3, [1.0] * 3))
-    found = by_metric(compare_solvers(runs, "a", "b"))
-    assert (found["cost"].wins, found["cost"].losses, found["cost"].p) == (0, 0, None)
-
-
-def test_errors_are_better_when_lower_and_stopped_times_left_out():
-    runs = pd.DataFrame(
-        folds("a", [-1.0] * 2, [1.0] * 2, quality_metric="error")
-        + folds("b", [-1.0] * 2, [2.0] * 2, quality_metric="error")
-    )
-    runs.loc[0, "quality"] = 0.8
-    runs.loc[3, "status"] = "time_limit"
-    found = by_metric(compare_solvers(runs, "a", "b"))
-    assert (found["quality"].wins, found["quality"].losses) == (1, 0)
-    assert (found["time_s"].runs, found["cost"].runs) == (1, 2)
-
-
-def test_cells_are_corrected_together():
+def test_two_solvers_are_tested_with_few_runs_and_corrected_over_cells():
     runs = []
-    for dataset, shift in (("wine", 1.0), ("iris", 0.05)):
-        costs = -10.0 - RNG.random(10)
-        runs += folds("a", costs, [1.0] * 10, dataset) + folds("b", costs + shift * RNG.random(10), [1.0] * 10, dataset)
-    runs = pd.DataFrame(runs)
-    found = [pair for pair in compare_solvers(runs, "a", "b") if pair.metric == "cost"]
-    for pair in found:
-        part = runs[runs["dataset"] == pair.dataset]
-        costs = [part.loc[part["method"] == name, "cost"].to_numpy() for name in "ab"]
-        assert pair.p == pytest.approx(wilcoxon(costs[1] - costs[0]).pvalue)
-    assert [pair.holm for pair in found] == holm([pair.p for pair in found])
-
-
-def test_what_cannot_be_compared_is_said():
-    for names, message in [
-        (("a", "c"), "unknown method 'c'; allowed: a, b"),
-        (("a", "b"), "'a' and 'b' have no run with the same number"),
-    ]:
-        runs = pd.DataFrame(folds("a", [-1.0], [1.0], "wine") + folds("b", [-1.0], [1.0], "iris"))
-        with pytest.raises(InputError, match=message):
-            compare_solvers(runs, *names)
+    for dataset, n_folds in (("wine", 8), ("iris", 2), ("car", 10)):
+        costs = -10.0 - RNG.random(n_folds)
+        runs += folds("a", costs, [1.0] * n_folds, dataset)[::-1]
+        runs += folds("b", costs + RNG.random(n_folds), [2.0] * n_folds, dataset)
+    tests = paired_tests(pd.DataFrame(runs), chosen=("b", "a"))
+    costs, times = ([test for test in tests if test.metric == metric] for metric in ("cost", "time_s"))
+    assert [test.pairs for test in costs] == [8, 2, 10]
+    # All signs alike: 2 of the 2^n equally likely ones.
+    assert [test.p for test in costs] == pytest.approx([2 / 2**8, 2 / 2**2, 2 / 2**10])
+    assert [test.p_holm for test in costs] == holm([test.p for test in costs])
+    assert [test.lower for test in times] == ["a", "", "a"]
 
 
 @pytest.fixture
@@ -94,10 +46,6 @@ def results(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
     (tmp_path / "config.json").write_text(json.dumps(frozen_config(["e"]) | {"run": ["e"]}))
     return tmp_path
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 def test_a_table_of_another_system_is_not_compared(tmp_path):
@@ -116,11 +64,11 @@ def test_compare_prints_a_table_or_json(results):
     done = kdrbench("compare", "a", "b", "--results", results)
     assert done.exit_code == 0, done.output
     head, *lines = [line.split() for line in done.output.splitlines()]
-    assert head[:5] == ["metric", "cell", "runs", "wins", "losses"]
-    assert lines[1][:6] == ["cost", "e/wine/gaussian", "2", "2", "0", "1.75"]
+    assert head[:5] == ["Experiment", "Metric", "Data", "Kernel", "Pairs"]
+    assert lines[1] == ["e", "Cost", "Wine", "Gaussian", "2", "-2.5", "-1.5", "-1", "0.5", "0.5", "-"]
     said = json.loads(kdrbench("compare", "a", "b", "--results", results, "--json").output)
-    assert [one["metric"] for one in said] == ["time_s", "cost", "quality"]
-    assert said[0]["ratio"] == 0.5
+    assert [one["metric"] for one in said] == ["time_s", "cost", "accuracy"]
+    assert said[0]["difference"] == -1.0
 
 
 def test_what_is_not_there_is_one_sentence_and_2(results):
@@ -140,19 +88,18 @@ def kept(results, status, *methods):
     table.to_csv(results / "ikdr.csv", index=False)
 
 
-def test_runs_that_failed_are_counted_and_not_compared(results):
+def test_runs_that_failed_are_not_compared(results):
     kept(results, "failed", "a")
     done = kdrbench("compare", "a", "b", "--results", results)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("kdrbench: nothing can be compared: of 'a' 2 of 2 runs failed; the table")
+    assert done.stderr.startswith("kdrbench: nothing can be compared: 'a' and 'b' share no run")
     assert kdrbench("compare", "a", "b", "--results", results, "--json").stdout == "[]\n"
     table = pd.read_csv(results / "ikdr.csv")
     table.loc[0, "status"] = "converged"
     table.to_csv(results / "ikdr.csv", index=False)
     done = kdrbench("compare", "a", "b", "--results", results)
     assert done.exit_code == 0
-    assert done.stdout.splitlines()[2].split()[:5] == ["cost", "e/wine/gaussian", "1", "1", "0"]
-    assert done.stderr.startswith("kdrbench: left out: of 'a' 1 of 2 runs failed;")
+    assert done.stdout.splitlines()[2].split()[:5] == ["e", "Cost", "Wine", "Gaussian", "1"]
 
 
 def test_a_damaged_table_is_named_with_what_to_do(results):
@@ -192,7 +139,7 @@ CHOSEN = [["papers"], ["compare", "a", "b"]]
 
 
 def test_in_the_usual_folder_no_options_are_needed(named):
-    for words, said in zip(CHOSEN, ["", "metric"], strict=True):
+    for words, said in zip(CHOSEN, ["", "Metric"], strict=True):
         done = kdrbench(*words)
         assert done.exit_code == 0, done.output
         assert said in done.stdout

@@ -3,17 +3,11 @@
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from kdrbench.datasets import load_registry
 from kdrbench.solvers.registry import NAMED
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 
 ROOT = Path(__file__).parents[2]
-
-
-def kdrbench(*words, **options):
-    return CliRunner().invoke(main, [*map(str, words)], **options)
 
 
 def test_list_names_everything_with_a_line_on_each():
@@ -33,8 +27,3 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     assert lines[0] == "controls:"
     assert lines[-2:] == ["experiments:", "  none"]
     assert "  random             start_alone, start random: The start, as it is." in lines
-
-
-def test_an_unknown_kind_is_answered_with_the_nearest_one():
-    done = kdrbench("list", "solver")
-    assert (done.exit_code, "Did you mean 'solvers'?" in done.stderr) == (2, True)

@@ -4,11 +4,10 @@ import csv
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.experiments.config import load_grid
+from support.command_line import kdrbench
 from support.tiny_system import tiny_record
 
 CONFIG = {
@@ -26,10 +25,6 @@ CONFIG = {
         },
     },
 }
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pytest
 
 from kdrbench.errors import ConfigError
 from kdrbench.suite.commands.options import read_configs
+from kdrbench.suite.commands.progress import progress_lines
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.reports.progress import progress_lines
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
 from support.tiny_system import tiny_record

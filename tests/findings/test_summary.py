@@ -16,7 +16,7 @@ from kdrbench.suite.systems.league import table_rows as league_rows
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record
-from support.report_rows import kpca_run
+from support.report_rows import kpca_run, low_rank_run
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ def learned_kernels(folder):
         for variant in ("plain", "cross_validated", "aligned")
         for run in (0, 1)
     ]
-    draw = {"dataset": "digits", "status": "converged", "sweeps": 17, "time_s": 0.01, "kkt_residual": 1e-4}
+    draw = {"sweeps": 17, "time_s": 0.01, "kkt_residual": 1e-4}
     draw |= {"nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "target_accuracy": None}
     draws = [
-        kpca_run(method=method, n_constraints=count, run=run, accuracy=0.97, **draw)
+        low_rank_run(method=method, n_constraints=count, run=run, accuracy=0.97, **draw)
         for method in ("burg", "von_neumann")
         for count in (25, 200)
         for run in (0, 1)

@@ -4,10 +4,9 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.reports.site import claims_by_record
+from support.command_line import kdrbench
 from support.dashboard_grid import a_claim
 from support.made_up_results import two_experiments, write_results
 
@@ -15,7 +14,7 @@ HOSTILE = "<b> onerror=alert(1)"
 
 
 def report(out, *records):
-    return CliRunner().invoke(main, ["report", *map(str, records), "--out", str(out), "--jobs", "2"])
+    return kdrbench("report", *records, "--out", out, "--jobs", 2)
 
 
 @pytest.mark.slow("makes all reports of two records")

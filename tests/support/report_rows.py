@@ -4,6 +4,9 @@ import json
 
 import pandas as pd
 
+from kdrbench.suite.engine.record import own_column_types
+from kdrbench.suite.systems.low_rank.system import LowRankRecord
+
 _PROVENANCE = {"wall_s": 0.0, "memory_mib": 0.0, "involuntary_switches": 0, "contaminated": False, "timed": True}
 _PROVENANCE |= {"memory_meter": "sampled", "unclocked_s": 0.0, "evaluation_s": 0.0, "unaccounted": False}
 _PROVENANCE |= {"time_limit_s": 2.0, "memory_limit_mib": 0.0, "calibration_before_s": 0.0}
@@ -40,6 +43,12 @@ def kpca_run(**columns):
     row |= {"tuning_cpu_s": 1.5, "tuning_wall_s": 2.0, "learning_cpu_s": 0.25, "learning_wall_s": 0.5}
     row |= {"n_train": 100, "n_test": 50, "n_features": 4, "n_folds": 5, "trace_file": "none.jsonl"}
     return _shared("iris", 0, **row) | columns
+
+
+def low_rank_run(**columns):
+    """A row of low-rank kernel learning, without numbers but those that are given."""
+    own = dict.fromkeys(own_column_types(LowRankRecord)) | {"method": "burg", "n_constraints": 25}
+    return _shared("digits", 0, **own, trace_file="none.jsonl") | columns
 
 
 def trace_line(method, number, *, dataset="wine", kernel="gaussian", **point):

@@ -33,7 +33,7 @@ _SECTIONS = {
     },
     "Read": {
         "compare": ("compare", "Compare two solvers run by run, or all solvers."),
-        "report": ("report", "Make all tables, figures and pages of a record, or a site of several."),
+        "report": ("reports", "Make all tables, figures and pages of a record, or a site of several."),
     },
     "Ship": {
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
@@ -47,7 +47,6 @@ _STEPS = {
     "dashboard": "reports",
     "merge": "workflow",
     "papers": "reports",
-    "picture": "reports",
     "prepare": "workflow",
     "reports": "reports",
     "summary": "reports",
@@ -67,9 +66,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
             return super().get_command(ctx, cmd_name)
-        module = _MODULES[cmd_name]
-        commands = import_module(module if "." in module else f"kdrbench.suite.commands.{module}")
-        command: click.Command = getattr(commands, "list_names" if cmd_name == "list" else cmd_name.replace("-", "_"))
+        module = import_module(f"kdrbench.suite.commands.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, "list_names" if cmd_name == "list" else cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -88,20 +86,18 @@ class _Group(click.Group):
         try:
             with _warnings_in_words():
                 return super().invoke(ctx)
-        except KdrbenchError as error:
-            click.echo(f"kdrbench: {error}", err=True)
-            ctx.exit(2)
-        except OSError as error:
-            # Of a reader that has gone click takes care.
-            if error.errno == errno.EPIPE:
-                raise
-            click.echo(f"kdrbench: {refusal(error)}", err=True)
-            ctx.exit(2)
-        except ModuleNotFoundError as error:
-            if not (sentence := said_of_missing(error, "this command")):
+        except (KdrbenchError, OSError, ModuleNotFoundError) as error:
+            if not (sentence := _sentence_on(error)):
                 raise
             click.echo(f"kdrbench: {sentence}", err=True)
             ctx.exit(2)
+
+
+def _sentence_on(error: KdrbenchError | OSError | ModuleNotFoundError) -> str:
+    """Return what to correct; nothing where click takes care, of a reader that has gone, or where it is our own."""
+    if isinstance(error, OSError):
+        return "" if error.errno == errno.EPIPE else refusal(error)
+    return said_of_missing(error, "this command") if isinstance(error, ModuleNotFoundError) else str(error)
 
 
 @contextmanager
@@ -127,7 +123,7 @@ def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
     `snakemake --cores N` runs the workflow. Its steps are commands too: batch, dashboard, merge,
-    papers, picture, prepare, reports and summary.
+    papers, prepare, reports and summary.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     """

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
-from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
 from kdrbench.suite.reports.dashboard.overview import checks_of, counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
@@ -20,7 +18,7 @@ from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Sc
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import performance_profile
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
 from support.report_rows import kpca_run, run
 
@@ -202,11 +200,6 @@ def test_parts_are_recognised_by_their_keys(tmp_path):
     assert (parts.charts, parts.tables, parts.claims) == ([bar_chart()], [extra_table()], [])
     (tmp_path / "claims.json").write_text(json.dumps([a_claim()]))
     assert read_parts([tmp_path / "claims.json"]).claims == [a_claim()]
-    (tmp_path / "other.json").write_text('{"b": 1, "a": 2}')
-    with pytest.raises(
-        InputError, match=r"other\.json is neither a chart \(panels\) .* nor the findings of a plug-in; it has: a, b"
-    ):
-        read_parts([tmp_path / "other.json"])
 
 
 def test_faults_of_plug_ins_are_counted_first_and_said_below(small):
@@ -286,33 +279,6 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
     assert link == {"experiment": "first", "data": "Wine", "kernel": "Gaussian", "method": "ISM"}
-
-
-def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):
-    config, runs, folder = grid
-    chart = cost_against_time(runs, folder, "first", config["experiments"]["first"])
-    again = Chart.from_json(chart.to_json())
-    assert again == chart
-    single = next(series for series in again.panels[0].series if series.label == "run 0")
-    ratios = [one / other for one, other in zip(single.absolute, single.y, strict=True) if other > 1e-9]
-    assert ratios == pytest.approx([ratios[0]] * len(ratios))
-    assert ratios[0] > 1000
-
-
-def test_the_command_writes_the_page(small, monkeypatch):
-    # These parts of a configuration are enough.
-    monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
-    config, runs, folder = small
-    (folder / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr("kdrbench.suite.commands.reports.dashboard_parts", lambda config: ["reports/sizes.json"])
-    (folder / "sizes.json").write_text(bar_chart().to_json())
-    runs.drop(columns="system").to_csv(folder / "ikdr.csv", index=False)
-    words = ["dashboard", "--results", folder, "--out", folder]
-    (folder / "published_vs_ours.csv").write_text(comparison_csv(compare({"ikdr": runs}, config)))
-    (folder / "traces").symlink_to(folder)
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
-    assert "What is big." in (folder / "dashboard.html").read_text()
 
 
 def overview_of(folder, solvers, datasets, **definitions):

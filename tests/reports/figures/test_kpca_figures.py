@@ -6,14 +6,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
-from kdrbench.suite.cli import main
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.systems.kpca_figures.figures import figure_2, figure_3, figure_4, figure_5
 from kdrbench.suite.systems.kpca_figures.run import leading_of, planes_of, settings_of
+from support.command_line import kdrbench
 
 VARIED = {"degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]}
 
@@ -139,8 +138,7 @@ def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path, monkeyp
     stored |= {f"wine/kdne/{name}_0": array[:1] for name, array in arrays["iris"].items()}
     np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
     save_prepared(iris(), tmp_path / "data/iris.npz")
-    folders = ["--results", tmp_path]
-    done = CliRunner().invoke(main, list(map(str, ["reports", "figures/third", *folders, "--out", tmp_path])))
+    done = kdrbench("reports", "figures/third", "--results", tmp_path, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     drawn = Chart.from_json((tmp_path / "figures/third.json").read_text())
     assert drawn.panels == figure_3("third", runs, arrays, {"iris": iris().class_names}).panels

@@ -8,7 +8,7 @@ from kdrbench.errors import DamagedError
 from kdrbench.suite.experiments.results import read_results
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.findings.nearness import traces_of
-from kdrbench.suite.reports.making import make_table
+from kdrbench.suite.reports.making import make
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import problem_of, read_runs
 from kdrbench.suite.reports.tables.cells import GAP
@@ -46,7 +46,7 @@ def results(tmp_path):
 def gaps(folder):
     """Return how far ISM and DG are above the best known, in the median: by the table and the matrix."""
     config = read_results(folder).config
-    table, _ = make_table(tables_of(config)["first"], config, folder, folder)
+    table, _ = make(tables_of(config)["first"], config, folder, folder)
     row = next(row for row in table.rows if row[1].text == "Above best known")
     in_table = {method: row[table.columns.index(method.upper())].value for method in ENDS}
     runs = read_runs(folder / "ikdr.csv")
@@ -80,4 +80,4 @@ def test_damaged_traces_are_refused_in_a_sentence(results):
     config = read_results(results).config
     (results / "traces/wine-dg.jsonl").write_text("not JSON")
     with pytest.raises(DamagedError, match=r"are not as they were written .* move them away"):
-        make_table(tables_of(config)["first"], config, results, results)
+        make(tables_of(config)["first"], config, results, results)

@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.system import System
-from kdrbench.suite.reports.making import make_table, plain_table, reports_named
+from kdrbench.suite.reports.making import make, plain_table, reports_named
 from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.systems import registry
 from support.report_rows import run
@@ -51,7 +51,7 @@ def test_a_name_is_a_table_or_an_experiment_with_its_tables():
         "tables_times",
     ]
     assert [report.name for report in reports_named("tables_tests", CONFIG)] == ["tables_tests"]
-    with pytest.raises(InputError, match=r"unknown table 'tables_test'. Did you mean 'tables_tests'\?"):
+    with pytest.raises(InputError, match=r"unknown report 'tables_test'. Did you mean 'tables_tests'\?"):
         reports_named("tables_test", CONFIG)
 
 
@@ -72,6 +72,6 @@ def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, colum
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
     (report,) = reports_named("fourth", CONFIG)
-    table, sections = make_table(report, CONFIG, tmp_path)
+    table, sections = make(report, CONFIG, tmp_path)
     assert (len(table.columns) == 1) == (columns == 1)
     assert [section.title for section in sections] == ["The data", "How the runs ended"]

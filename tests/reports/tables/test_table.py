@@ -33,7 +33,7 @@ def test_every_form_holds_every_word(tmp_path):
 
 
 def test_lines_of_another_width_are_refused():
-    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; this row has 1: alone"):
+    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; a row has 1: alone"):
         Table("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import wilcoxon
 
 from kdrbench.suite.findings.answers import answer_of
-from kdrbench.suite.reports.making import make_table
+from kdrbench.suite.reports.making import make
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_table
@@ -105,7 +105,7 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
     )
     monkeypatch.setattr("kdrbench.suite.systems.league.tuning.sections_of_runs", lambda _: [])
     report = list(tables_of(config(), "league_small_tuned").values())[-1]
-    table, _ = make_table(report, config(), tmp_path)
+    table, _ = make(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
     runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)
     answer = answer_of("league_small_tuned", runs, config())

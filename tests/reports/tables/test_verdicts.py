@@ -31,27 +31,49 @@ def test_a_mean_is_reproduced_by_how_means_vary():
     assert verdict_for(accuracy, cell("quality", 0.983, 0.03), 0.004) is Verdict.DIFFERS
 
 
-def test_verdicts_of_costs():
-    numbers = [
-        # Two standard errors of the difference of two means: 2 sqrt(2) 0.8 = 2.26.
-        (-102.2, 0.8, Verdict.REPRODUCED),
-        (-102.3, 0.8, Verdict.CLOSE),
-        # Half of the last digit that is printed.
-        (-100.5, 0.0, Verdict.REPRODUCED),
-        # A quarter of what is at stake is 3.
-        (-102.9, None, Verdict.CLOSE),
-        (-103.1, None, Verdict.DIFFERS),
-    ]
-    for ours, error, verdict in numbers:
-        assert verdict_for(printed("-100", -100.0, stake=12.0), cell("cost", ours, 25.0), error) is verdict
+OURS, OF_1, SPREAD = cell("cost", -1.0), printed("1", 1.0), printed("-100", -100.0)
+ABSENT, BOUND = (
+    PublishedNumber("N/A", "not_available", None, None, ""),
+    PublishedNumber("> 1", "time_limit", 1.0, None, ""),
+)
+STOPPED = [dataclasses.replace(cell("cost", mean, complete=False), stopped=True) for mean in (-1.0, None)]
+USED_UP = dataclasses.replace(cell("sweeps_least", 1700.0, complete=False), at_least=True)
+CASES = [
+    # Two standard errors of the difference of two means: 2 sqrt(2) 0.8 = 2.26; half of the last digit that is printed;
+    # a quarter of what is at stake is 3.
+    *(
+        (printed("-100", -100.0, stake=12.0), cell("cost", mean, 25.0), error, verdict)
+        for mean, error, verdict in (
+            (-102.2, 0.8, Verdict.REPRODUCED),
+            (-102.3, 0.8, Verdict.CLOSE),
+            (-100.5, 0.0, Verdict.REPRODUCED),
+            (-102.9, None, Verdict.CLOSE),
+            (-103.1, None, Verdict.DIFFERS),
+        )
+    ),
+    # A wide spread of single draws reproduces nothing far away, that of folds does.
+    (SPREAD, cell("cost", -104.9), 50.0, Verdict.REPRODUCED),
+    (SPREAD, cell("cost", -105.1), 50.0, Verdict.DIFFERS),
+    (dataclasses.replace(SPREAD, std=60.0), cell("cost", -105.1), 50.0, Verdict.REPRODUCED),
+    # Seconds have no verdict.
+    *((number, cell(name, 1.0), None, Verdict.NOT_JUDGED) for number in (OF_1, BOUND) for name in ("time_s", "warm_s")),
+    # Without a number of either side.
+    *((number, OURS, None, Verdict.NOT_PUBLISHED) for number in (None, ABSENT)),
+    (OF_1, dataclasses.replace(OURS, mean=None), None, Verdict.NOT_RUN),
+    (OF_1, cell("cost", 1.0, complete=False), None, Verdict.NOT_RUN),
+    (BOUND, OURS, None, Verdict.DIFFERS),
+    # What a limit stopped was run.
+    *((printed("-1", -1.0), stopped, None, Verdict.STOPPED) for stopped in STOPPED),
+    # A lower bound decides only above the printed number.
+    (printed("17", 17.0), USED_UP, None, Verdict.DIFFERS),
+    *((printed(text, float(text)), USED_UP, None, Verdict.STOPPED) for text in ("1700", "2000")),
+    (printed("1600", 1600.0), USED_UP, 100.0, Verdict.STOPPED),
+]
 
 
-def test_a_wide_spread_of_single_draws_reproduces_nothing_far_away():
-    number = printed("-100", -100.0)
-    assert verdict_for(number, cell("cost", -104.9), 50.0) is Verdict.REPRODUCED
-    assert verdict_for(number, cell("cost", -105.1), 50.0) is Verdict.DIFFERS
-    of_folds = dataclasses.replace(number, std=60.0)
-    assert verdict_for(of_folds, cell("cost", -105.1), 50.0) is Verdict.REPRODUCED
+@pytest.mark.parametrize(("published", "ours", "error", "verdict"), CASES)
+def test_a_printed_number_and_ours_have_a_verdict(published, ours, error, verdict):
+    assert verdict_for(published, ours, error) is verdict
 
 
 def test_close_is_a_quarter_of_what_is_at_stake():
@@ -77,33 +99,4 @@ def test_the_stake_is_of_one_kernel_for_costs_of_all_for_shares():
     costs = find_published(**axes, kernel="polynomial", metric="cost")
     assert costs.stake == pytest.approx((1894 - 1690) * 1000.0)
     assert find_published(**axes, kernel="polynomial", metric="accuracy").stake == pytest.approx(0.001)
-
-
-@pytest.mark.parametrize("metric", ["time_s", "warm_s"])
-def test_seconds_have_no_verdict(metric):
-    for number in (printed("1s", 1.0), PublishedNumber(">3d", "time_limit", 259200.0, None, "")):
-        assert verdict_for(number, cell(metric, 1.0)) is Verdict.NOT_JUDGED
-
-
-def test_verdict_without_a_number_of_either_side():
-    ours = cell("cost", -1.0)
-    assert verdict_for(None, ours) is Verdict.NOT_PUBLISHED
-    assert verdict_for(PublishedNumber("N/A", "not_available", None, None, ""), ours) is Verdict.NOT_PUBLISHED
-    assert verdict_for(printed("1", 1.0), dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
-    assert verdict_for(printed("1", 1.0), cell("cost", 1.0, complete=False)) is Verdict.NOT_RUN
-    assert verdict_for(PublishedNumber("> 1", "time_limit", 1.0, None, ""), ours) is Verdict.DIFFERS
-
-
-def test_what_a_limit_stopped_was_run_and_is_not_compared():
-    for mean in (-1.0, None):
-        stopped = dataclasses.replace(cell("cost", mean, complete=False), stopped=True)
-        assert verdict_for(printed("-1", -1.0), stopped) is Verdict.STOPPED
-
-
-def test_a_lower_bound_decides_only_above_the_printed_number():
-    used_up = dataclasses.replace(cell("sweeps_least", 1700.0, complete=False), at_least=True)
-    assert verdict_for(printed("17", 17.0), used_up) is Verdict.DIFFERS
-    assert verdict_for(printed("1700", 1700.0), used_up) is Verdict.STOPPED
-    assert verdict_for(printed("2000", 2000.0), used_up) is Verdict.STOPPED
-    assert verdict_for(printed("1600", 1600.0), used_up, error=100.0) is Verdict.STOPPED
     assert not math.isnan(closeness(printed("", 0.0), "cost"))

@@ -10,10 +10,9 @@ from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
-from kdrbench.suite.commands.options import aligned
+from kdrbench.suite.commands.options import aligned, mirror_option
 
 _TITLES = ("name", "n", "d", "classes", "where", "licence")
-_mirror = click.option("--mirror", default="", help="Folder or http(s) URL asked first; KDRBENCH_MIRROR overrides it.")
 _names = click.argument("names", nargs=-1)
 
 
@@ -23,7 +22,7 @@ def data() -> None:
 
 
 @data.command("list")
-@_mirror
+@mirror_option
 def list_command(mirror: str) -> None:
     """List all sets: size, classes, where their files are, licence."""
     sources = Sources(mirror)
@@ -49,7 +48,7 @@ def _location(entry: DatasetEntry, sources: Sources) -> str:
 
 @data.command()
 @_names
-@_mirror
+@mirror_option
 def fetch(names: tuple[str, ...], mirror: str) -> None:
     """Get and verify the sets NAMES, by default all that are not the user's to supply."""
     _check(names, Sources(mirror), {"to supply"})
@@ -57,7 +56,7 @@ def fetch(names: tuple[str, ...], mirror: str) -> None:
 
 @data.command()
 @_names
-@_mirror
+@mirror_option
 def verify(names: tuple[str, ...], mirror: str) -> None:
     """Hash and read again what is here of the sets NAMES, by default of all; nothing is downloaded."""
     _check(names, Sources(mirror, offline=True), {"to supply", "to download"})

@@ -18,7 +18,7 @@ from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.options import CHECKOUT
-from kdrbench.suite.commands.run import usual_components
+from kdrbench.suite.commands.run import short_name, usual_components
 from kdrbench.suite.conformance.subject import find_subject
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
@@ -64,6 +64,8 @@ def new_experiment(
                 raise InputError(f"two {section} would be called {short!r}; rename one of the files")
             sections[section][short] = definition
         named[section].append(short)
+    if options and not sections.get("datasets"):
+        raise InputError("--data-option is for tables of data, and none is among the parts; leave it out")
     named["datasets"] = named["datasets"] or _BESIDE["datasets"]
     named["kernels"] += _BESIDE["kernels"]
     # Columns of like settings are side by side.
@@ -73,16 +75,12 @@ def new_experiment(
     # q of the papers' data sets, by which the record of the papers has rows of the same problems.
     printed = printed_components(TABLE_4.paper, TABLE_4.setting)
     of_papers = set(named["datasets"]) <= set(printed)
-    blocks = [
-        "\n".join(["", f"{section}:", *(f"  {short}: {_flow(one)}" for short, one in own.items()), ""])
-        for section, own in sections.items()
-    ]
     text = files("kdrbench.suite").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
     filled = text.format(
         name=name,
         title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
         command=command_of(into / file),
-        sections="".join(blocks),
+        sections="".join(f"\n{_dumped({section: own}, None)}" for section, own in sections.items()),
         components=_flow({one: printed.get(one) or usual_components(registry[one]) for one in named["datasets"]}),
         # Classes of other data may be too small for as many.
         folds=FOLDS if of_papers else _FOLDS,
@@ -96,14 +94,8 @@ def new_experiment(
 def command_of(path: Path) -> str:
     """Return what is typed to run a configuration, in a checkout or elsewhere."""
     elsewhere = not Path("Snakefile").is_file() and (CHECKOUT / "Snakefile").is_file()
-    return (
-        f"snakemake {f'--snakefile {CHECKOUT}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
-    )
-
-
-def is_own_data(part: str) -> bool:
-    """Whether a part is a table, or a file with a loader."""
-    return table_of(part) is not None or (part.endswith(".py") and find_subject(part).kind == "dataset")
+    snakefile = f"--snakefile {CHECKOUT}/Snakefile " if elsewhere else ""
+    return f"snakemake {snakefile}--cores 2 --configfile {path.as_posix()}"
 
 
 def _printed(published: str) -> dict[str, str]:
@@ -122,12 +114,15 @@ def defined(part: str, options: Mapping[str, Any] = MappingProxyType({})) -> tup
         return "datasets", short, {**definition, **options}
     if part in {**SOLVERS, **CONTROLS}:
         raise InputError(unknown_solver(part, NAMED))
-    short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
     if (kind := find_subject(part).kind) not in _SECTIONS:
         raise InputError(f"{part} is a {kind}; an experiment like this runs solvers, kernels and data sets")
     section, key = _SECTIONS[kind]
-    return section, short, {key: part}
+    return section, short_name(part), {key: part}
 
 
 def _flow(value: object) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip()
+    return _dumped(value, True).strip()
+
+
+def _dumped(value: object, flow: bool | None) -> str:
+    return yaml.safe_dump(value, default_flow_style=flow, width=10_000, sort_keys=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,15 @@ from kdrbench.metric_learning import LEARNERS
 from kdrbench.plugins import declared_places
 from kdrbench.solvers import CONTROLS
 from kdrbench.solvers.registry import METHODS, NAMED, in_words
-from kdrbench.suite.commands.options import FILE, NearChoice, aligned, as_json, read_configs
+from kdrbench.suite.commands.options import FILE, aligned, as_json, read_configs
 from kdrbench.suite.conformance.subject import registered_names
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
-@click.argument("kinds", nargs=-1, type=NearChoice(_KINDS))
-@click.option(
-    "--config",
-    "configs",
-    type=FILE,
-    multiple=True,
-    help="Configurations that define experiments; config.yaml of this folder if not said.",
-)
+@click.argument("kinds", nargs=-1, type=click.Choice(_KINDS))
+@click.option("--config", "configs", type=FILE, multiple=True, help="Of experiments (default: config.yaml here).")
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
     """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""
@@ -49,9 +44,9 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
-        experiments = read_configs(there).get("experiments")
-        titled = experiments if isinstance(experiments, dict) else {}
-        return {str(name): str(one.get("title", "")) if isinstance(one, dict) else "" for name, one in titled.items()}
+        titled = read_configs(there).get("experiments")
+        items = titled.items() if isinstance(titled, dict) else ()
+        return {str(name): str(one.get("title", "")) if isinstance(one, dict) else "" for name, one in items}
     if kind == "datasets":
         registry = load_registry()
         return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}
@@ -75,4 +70,5 @@ def _summary(kind: str, name: str) -> str:
             method = load_method(kind.removeprefix("metric-"), name, registered.get(kind, {}), ())
     except KdrbenchError as error:
         return str(error)
-    return (method.__doc__ or "").strip().split("\n")[0]
+    # Without the markup of documentation: `names` and :math:`formulas`.
+    return re.sub(r":\w+:(?=`)|`", "", (method.__doc__ or "").strip().split("\n")[0])

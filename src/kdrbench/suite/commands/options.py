@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.suite.archive import check_there, is_packed, shown
 
 if TYPE_CHECKING:
@@ -47,17 +47,6 @@ class _Record(click.Path):
 RECORD = _Record(path_type=Path)
 
 
-class NearChoice(click.Choice):  # type: ignore[type-arg]
-    """One of several words; of another one the error names the nearest."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word."""
-        if value not in self.choices:
-            what = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "word"
-            raise InputError(unknown_name(what, value, list(self.choices)))
-        return value
-
-
 class Number(click.FloatRange):
     """A finite number of at least ``min``."""
 
@@ -73,19 +62,10 @@ Whole = click.IntRange
 # Eager, so that a packed record is opened by as many.
 processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-data_options = click.option(
-    "--data-option", "data_options", multiple=True, help="An option of your own data, as name=value; may be repeated."
-)
-results_folder = click.option(
-    "--results",
-    type=RECORD,
-    default=Path("results"),
-    show_default=True,
-    help="The workflow's results, or a packed record.",
-)
-configuration_name = click.option(
-    "--name", default="", help="Name of the configuration; the one without a name if not said."
-)
+data_options = click.option("--data-option", "data_options", multiple=True, help="Of your own data, as name=value.")
+results_folder = click.option("--results", type=RECORD, default=Path("results"), help="A folder, or a packed record.")
+configuration_name = click.option("--name", default="", help="Name of the configuration (default: the one without).")
+mirror_option = click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR wins.")
 
 
 def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:
@@ -108,16 +88,6 @@ def frozen_configuration(results: Path, name: str = "") -> Path:
         raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
     click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
     return there[0]
-
-
-def named_record(results: Path, name: str) -> tuple[Path, str]:
-    """Return the folder of all runs and the name of the configuration there that is meant, empty for none.
-
-    Raises ``InputError`` as :func:`frozen_configuration` does.
-    """
-    root, name = root_and_name(results, name)
-    folder = frozen_configuration(root, name).parent
-    return root, "" if folder == root else folder.name
 
 
 class Runs(NamedTuple):

@@ -33,13 +33,8 @@ LICENCE = "CC-BY-4.0"
 @click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
 @click.option("--crate", is_flag=True, help="Write an RO-Crate for an archive, into --out: FILE.zip or a folder.")
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
-@click.option(
-    "--licence",
-    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {LICENCE}).",
-)
-@click.option(
-    "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
-)
+@click.option("--licence", help=f"A word of SPDX (default: that of a packed record, otherwise {LICENCE}).")
+@click.option("--author", "authors", multiple=True, help="Who made the record, for --crate; may be repeated.")
 def pack(
     results: Path,
     name: str,
@@ -86,14 +81,14 @@ def pack(
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
     if layer:
-        held, rest = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", ""
-    else:
-        experiments = packed["experiments"].values()
-        rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
-        jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
-        held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
-        rest = f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
-    click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
+        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
+        click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
+        return
+    experiments = packed["experiments"].values()
+    rows, left_out, jobs = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored", "jobs"))
+    missing_jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - jobs
+    click.echo(f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}, {size / 1e6:.2f} MB -> {place}")
+    click.echo(f"not there yet: {counted(missing_jobs, 'job')}; not stored: {counted(left_out, 'projection')}")
 
 
 def _add_submission(place: Path, out: Path, layer: str) -> None:
@@ -111,9 +106,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
 
     own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
     if own and licence and licence != own:
-        raise InputError(
-            f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
-        )
+        raise InputError(f"{results} is under {own}, not {licence}: leave --licence out")
     word, today = own or licence or LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
         read, n_files = write_crate(folder, out, licence=word, authors=authors, published=today)
@@ -131,9 +124,7 @@ def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, 
     """
     if not layer:
         if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
-            raise InputError(
-                f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out"
-            )
+            raise InputError(f"{out} is not packed over: add what it lacks with --layer, or give another --out")
         return out, {"licence": licence}
     below = record_at(out)
     if (known := str(below.config.get("name", ""))) != grid.name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,22 +19,16 @@ from kdrbench.suite.engine.progress import Forecast, forecast
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.outputs import experiments_by_target
-from kdrbench.suite.reports.progress import work_in_words
+from kdrbench.suite.reports.tables.numbers import duration
 
 _BASE = Path("config.yaml")
 _HEAD = ("experiment", "runs", "to make", "core-hours", "at most")
-_HOUR_S = 3600.0
+_HOUR_S, _FEW_HOURS = 3600.0, 0.01
 
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@click.option(
-    "--config",
-    "configs",
-    type=FILE,
-    multiple=True,
-    help="Laid over config.yaml; may be repeated.",
-)
+@click.option("--config", "configs", type=FILE, multiple=True, help="Laid over config.yaml; may be repeated.")
 @results_folder
 @as_json
 def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
@@ -81,12 +76,22 @@ def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
 
 def _notes(forecasts: Sequence[Forecast]) -> Iterator[str]:
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
-
     yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
     if not measured and PAPERS.is_dir():
         yield f"--results {PAPERS} takes those that the record of the papers has measured."
     yield "At most: if every run reached its time limit."
+
+
+def work_in_words(core_s: float) -> str:
+    """Return core-seconds as core-hours, and as the time that the cores of this process take for them."""
+    cores = len(os.sched_getaffinity(0))
+    hours = core_s / _HOUR_S
+    # An estimate says nothing of parts of a second.
+    on_cores = f"{duration(max(1.0, core_s / cores))} on {counted(cores, 'core')}"
+    if hours < _FEW_HOURS:
+        return f"less than {_FEW_HOURS} core-hours ({on_cores})"
+    return f"about {_short(hours)} core-hours ({on_cores})"
 
 
 def _short(number: float) -> str:

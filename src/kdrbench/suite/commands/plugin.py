@@ -14,7 +14,7 @@ import click
 
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
-from kdrbench.suite.commands.options import FILE, NearChoice, Number, data_options, read_options
+from kdrbench.suite.commands.options import FILE, Number, data_options, read_options
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
 _NEW = {
@@ -30,22 +30,14 @@ _AROUND = ("scipy", "pymanopt", "program")
 
 
 @click.command()
-@click.argument("kind", type=NearChoice([*_NEW, _EXPERIMENT]))
+@click.argument("kind", type=click.Choice([*_NEW, _EXPERIMENT]))
 @click.argument("name")
 @click.argument("parts", nargs=-1)
-@click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
+@click.option("--around", type=click.Choice(_AROUND), help="Write the solver around an optimiser that exists.")
 @data_options
 @click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(
-    kind: str,
-    name: str,
-    parts: tuple[str, ...],
-    around: str | None,
-    data_options: tuple[str, ...],
-    published: str,
-    into: Path,
-) -> None:
+def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: Path, **given: Any) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
@@ -55,25 +47,20 @@ def new(
     Other data have five folds, and components by their classes.
     """
     if kind == _EXPERIMENT:
-        from kdrbench.suite.commands.experiment import command_of, is_own_data, new_experiment
+        from kdrbench.suite.commands.experiment import command_of, new_experiment
 
-        options = read_options(data_options)
-        if options and not any(map(is_own_data, parts)):
-            raise InputError("--data-option is for tables of data, and none is among the parts; leave it out")
-        (path,) = _write(into, new_experiment(name, parts, into, options, published))
+        options = read_options(given["data_options"])
+        (path,) = _write(into, new_experiment(name, parts, into, options, given["published"]))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
-    if data_options or published:
-        option = "--data-option" if data_options else "--published"
-        raise InputError(f"{option} is for an experiment; this is a {kind}")
-    if parts:
-        raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
+    alone = {"--data-option": given["data_options"], "--published": given["published"], "parts": parts}
+    if wrong := [word for word, value in alone.items() if value]:
+        raise InputError(f"only an experiment takes {', '.join(wrong)}; this is a {kind}")
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
-    texts = render(kind, name, around)
-    plugin, test = _write(into, texts)
+    plugin, test = _write(into, render(kind, name, around))
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
     if entry := _NEW[kind][1]:
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
@@ -97,8 +84,8 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
-    class_name = "".join(map(str.capitalize, name.split("_")))
-    replacements = {"plugin_name": name, "kind_name": _NEW[kind][0], "ClassName": class_name}
+    replacements = {"plugin_name": name, "kind_name": _NEW[kind][0]}
+    replacements["ClassName"] = "".join(map(str.capitalize, name.split("_")))
     stem = kind.replace("-", "_")
 
     def template(file: str) -> str:
@@ -113,7 +100,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 
 @click.command()
 @click.argument("plugin")
-@click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
+@click.option("--kind", type=click.Choice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=Number(0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")

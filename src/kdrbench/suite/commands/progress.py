@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,30 +11,35 @@ from types import SimpleNamespace
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import echo_answers, merged_answers
+from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
     FILE,
-    RECORD,
     Runs,
     configuration_name,
     frozen_configuration,
     grid_of,
     present_grid,
+    results_folder,
     root_and_name,
     with_included,
 )
+from kdrbench.suite.commands.plan import work_in_words
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.progress import BatchProgress, progress_of
+from kdrbench.suite.engine.progress import BatchProgress, Costs, progress_of
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen, runs_that, was_disturbed, was_stopped
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.reports.outputs import experiment_outputs, experiments_by_target
-from kdrbench.suite.reports.progress import losing_lines, progress_lines
-from kdrbench.suite.systems.ikdr.controls import losing_cells
+from kdrbench.suite.reports.outputs import experiments_by_target, report_files, reports_of
+from kdrbench.suite.reports.records import ending_of, losing_cells
+from kdrbench.suite.reports.tables.cells import ENDINGS
+from kdrbench.suite.reports.tables.numbers import duration, quantity
+
+# What a line says of an ending whose name alone would not be clear.
+_SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
 
 
 @click.command()
-@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
+@results_folder
 @configuration_name
 def status(results: Path, name: str) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
@@ -45,7 +51,9 @@ def status(results: Path, name: str) -> None:
     grid, frozen = present_grid(results, name)
     progress = progress_of(grid, results)
     rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
-    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing_cells(rows, grid.config))]))
+    losing = losing_cells(rows, grid.config)
+    worse = [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
+    click.echo("\n".join([*progress_lines(progress), *(worse if losing else [])]))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
 
@@ -60,9 +68,74 @@ def _answers(runs: Runs) -> list[Answer]:
     return merged_answers(runs)
 
 
+def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
+    """Yield a line for each cell that has begun, one that counts the others, and one for the whole."""
+    cells = [(cell, list(batches)) for cell, batches in groupby(progress, _cell)]
+    width = max((len(cell) for cell, _ in cells), default=0)
+    waiting = 0
+    for cell, batches in cells:
+        ended, total = _n_ended(batches), sum(len(state.batch.runs) for state in batches)
+        if not ended and not any(state.begun for state in batches):
+            waiting += 1
+            continue
+        stale = _n_ended(state for state in batches if state.outdated)
+        outdated = [f"{stale} out of date: {_reasons(batches)}"] * bool(stale)
+        words = "; ".join(filter(None, [_endings(batches), *outdated, *_running(batches)]))
+        yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {words}".rstrip()
+    if waiting:
+        yield f"not begun: {counted(waiting, 'cell')}"
+    yield _summary(progress)
+
+
+def _cell(state: BatchProgress) -> str:
+    return "/".join((state.batch.experiment, state.batch.dataset, *state.batch.cell))
+
+
+def _n_ended(batches: Iterable[BatchProgress]) -> int:
+    return sum(state.n_ended for state in batches)
+
+
+def _reasons(batches: Iterable[BatchProgress]) -> str:
+    return "; ".join(dict.fromkeys(why for state in batches for why in state.reasons))
+
+
+def _endings(batches: list[BatchProgress]) -> str:
+    """Return how many rows ended in which way, as all pages say it."""
+    rows = [row for state in batches for row in state.ended]
+    counts = Counter(ending_of(row["status"], row.get("optimality")) for row in rows)
+    words = ", ".join(f"{counts[name]} {_SHOWN.get(name, name.replace('_', ' '))}" for name in ENDINGS if counts[name])
+    # A run of some systems leaves several rows, each of which has ended in its own way.
+    return words if len(rows) == _n_ended(batches) else f"{counted(len(rows), 'row')}: {words}"
+
+
+def _running(batches: list[BatchProgress]) -> Iterator[str]:
+    for state in batches:
+        if run := state.running:
+            seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
+            since = f"running for {duration(run.time_s)}" if run.time_s else "has begun"
+            yield f"run {run.run} {since}{seen}"
+        elif state.begun:
+            yield f"runs {state.batch.runs_label} begun, but no process here works on them"
+
+
+def _summary(progress: list[BatchProgress]) -> str:
+    ended, left = _n_ended(progress), sum(state.left for state in progress)
+    text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
+    if counts := _endings(progress):
+        text += f" ({counts})"
+    if outdated := _n_ended(state for state in progress if state.outdated):
+        text += f", {outdated} of them out of date"
+    if running := sum(state.running is not None for state in progress):
+        text += f", {running} running"
+    if left:
+        work = work_in_words(Costs(progress).core_s_left(progress))
+        text += f"; {counted(left, 'run')} to make, {work}"
+    return text
+
+
 @click.command()
 @click.argument("place", default="")
-@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
+@results_folder
 @configuration_name
 def why(place: str, results: Path, name: str) -> None:
     """Say which runs of PLACE the workflow would make, and why: what has changed since they were made.
@@ -73,11 +146,10 @@ def why(place: str, results: Path, name: str) -> None:
     grid, _ = present_grid(results, name)
     chosen = _chosen(progress_of(grid, results), place, grid)
     lines = [line for _, cell in groupby(chosen, _cell) if (line := _in_words(list(cell)))]
-    click.echo("\n".join(lines or [f"{counted(sum(one.n_ended for one in chosen), 'run')} up to date, none to make"]))
+    click.echo("\n".join(lines or [f"{counted(_n_ended(chosen), 'run')} up to date, none to make"]))
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
-
     targets = experiments_by_target(grid.config)
     names = targets.get(place)
     below = f"{place.rstrip('/')}/"
@@ -91,16 +163,11 @@ def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[B
     return chosen
 
 
-def _cell(one: BatchProgress) -> str:
-    return "/".join((one.batch.experiment, one.batch.dataset, *one.batch.cell))
-
-
 def _in_words(batches: Sequence[BatchProgress]) -> str:
     """Return a line on a cell with runs to make; empty where there are none."""
-    stale = sum(one.n_ended for one in batches if one.outdated)
+    stale = _n_ended(one for one in batches if one.outdated)
     missing = sum(one.left for one in batches if not one.outdated)
-    reasons = "; ".join(dict.fromkeys(why for one in batches for why in one.reasons))
-    parts = [f"{counted(stale, 'run')} out of date: {reasons}"] * bool(stale)
+    parts = [f"{counted(stale, 'run')} out of date: {_reasons(batches)}"] * bool(stale)
     parts += [f"{counted(missing, 'run')} not made yet"] * bool(missing)
     return f"{_cell(batches[0])}: {'; '.join(parts)}" if parts else ""
 
@@ -109,9 +176,7 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 @click.argument("place", default="")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option(
-    "--disturbed", "which", flag_value="disturbed", help="Only timed runs whose cores changed speed or were shared."
-)
+@click.option("--disturbed", "which", flag_value="disturbed", help="Only timed runs on drifted or shared cores.")
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
 def forget(place: str, results: Path, name: str, which: str | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
@@ -120,28 +185,22 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     the runs are those of all merged tables.
     """
     if not place and not which:
-        raise click.UsageError(
-            "say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed or --stopped"
-        )
+        raise click.UsageError("say which PLACE to forget: an experiment or experiment/dataset/..., or which runs")
     results, name = root_and_name(results, name)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
-    for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
-        for frozen, _ in frozen_that_run(results, experiment):
-            restore_workspaces(results, grid_of(frozen), experiment)
+    experiments = {Path(one).parts[0] for one in places if Path(one).parts}
+    defined = [(experiment, *one) for experiment in experiments for one in frozen_that_run(results, experiment)]
+    for experiment, frozen, _ in defined:
+        restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
-        for path in _reports_of(Path(one).parts[0], results):
-            path.unlink(missing_ok=True)
         what = "the runs" if runs is None else counted(len(runs), "run")
         click.echo(f"the workflow will make {what} of {one} again")
+    for experiment, _, config in defined:
+        for path in report_files(config, reports_of(config, experiment)):
+            (results.parent / path).unlink(missing_ok=True)
     if not places:
         click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
-
-
-def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
-    """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
-    for _, config in frozen_that_run(results, experiment):
-        yield from (results.parent / path for path in experiment_outputs(config, experiment))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

@@ -1,22 +1,36 @@
-"""Steps of the workflow that make reports: tables, figures, what is said of papers, and the dashboard."""
+"""`kdrbench report`, of a record, and the steps of the workflow that make tables, figures, papers and the dashboard."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import wraps
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kdrbench.datasets.load import picture_bytes
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
-from kdrbench.files import write_bytes, write_text
-from kdrbench.suite.commands.options import FILE, Runs, configuration_name, results_folder, runs_of, with_included
+from kdrbench.files import write_text
+from kdrbench.progress import ProgressLine
+from kdrbench.suite.archive import PAPERS
+from kdrbench.suite.commands.options import (
+    FILE,
+    RECORD,
+    Runs,
+    configuration_name,
+    processes,
+    results_folder,
+    runs_of,
+    with_included,
+)
 from kdrbench.suite.commands.workflow import merge_experiments
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.experiments.results import without_code
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.claims import claims_json
 from kdrbench.suite.findings.ledger import comparison_csv, comparisons_from_csv
@@ -25,13 +39,16 @@ from kdrbench.suite.findings.summary import write_summaries
 from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.making import Page, make_chart, make_table, reports_named
-from kdrbench.suite.reports.outputs import FIGURE_FOLDER, dashboard_parts, report_folder
+from kdrbench.suite.reports.making import Page, can_be_drawn, make, make_chart, reports_named
+from kdrbench.suite.reports.outputs import FIGURE_FOLDER, dashboard_parts, figures_of, report_folder, tables_of
 from kdrbench.suite.reports.records import read_runs, systems_of, table_of
+from kdrbench.suite.reports.site import write_index
 from kdrbench.suite.reports.tables.table import Section, write_table
 from kdrbench.suite.systems.atlas.optima import best_solutions, write_solutions
 
 _RESULTS = Path("results")
+# Seconds between lines on reports, and on a terminal between two texts of one.
+_LINE_S, _TERMINAL_S = 5.0, 0.5
 
 
 def step(function: Callable[..., None]) -> click.Command:
@@ -44,14 +61,14 @@ def step(function: Callable[..., None]) -> click.Command:
     def command(name: str, results: Path, out: Path | None, **options: Any) -> None:
         runs = runs_of(results, name)
         if out is None:
-            out = reports_of(runs.store, runs.config)
+            out = reports_folder(runs.store, runs.config)
             click.echo(f"kdrbench: writing to {out}", err=True)
         function(runs, out, **options)
 
     return click.command()(command)
 
 
-def reports_of(root: Path, config: Config) -> Path:
+def reports_folder(root: Path, config: Config) -> Path:
     """Return where reports of the results in ``root`` are written; those of another record never among the user's own.
 
     Raises ``InputError`` where the user has a configuration with the name of the record.
@@ -91,7 +108,7 @@ def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, opti
 def _is_made(name: str, runs: Runs, out: Path) -> bool:
     """Make a figure or tables, and return whether that is done; otherwise say why not."""
     try:
-        make_report(name, runs, out)
+        click.echo(make_report(name, runs, out))
     except (KdrbenchError, OSError) as error:
         click.echo(f"kdrbench: {name}: {refusal(error) if isinstance(error, OSError) else error}", err=True)
     except Exception:
@@ -101,19 +118,21 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
     return False
 
 
-def make_report(name: str, runs: Runs, out: Path) -> None:
-    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
-    if name.startswith(FIGURE_FOLDER):
-        from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
-
-        chart = make_chart(name.removeprefix(FIGURE_FOLDER), *runs)
-        write_chart(chart, out / name)
-        click.echo(chart.caption)
-        return
+def make_report(name: str, runs: Runs, out: Path) -> str:
+    """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages; return their words."""
+    words = []
     for report in reports_named(name, runs.config):
-        page = make_table(report, *runs)
-        write_page(page, out, report.name, report.figures)
-        click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
+        if report.is_figure:
+            from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
+
+            chart = make_chart(report, *runs)
+            write_chart(chart, out / name)
+            words.append(chart.caption)
+        else:
+            page = make(report, *runs)
+            write_page(page, out, report.name, report.figures)
+            words.append(" ".join([page[0].title, *page[0].notes[-1:]]))
+    return "\n".join(words)
 
 
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:
@@ -130,20 +149,22 @@ def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> No
 @step
 def papers(runs: Runs, out: Path) -> None:
     """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
-    write_papers(Source(*runs, ".."), out)
-
-
-def write_papers(source: Source, out: Path) -> None:
-    """Write published numbers, claims and summaries, which are made of each other, into a folder; print the claims.
-
-    Decided are the claims of papers that experiments name, and those of the user's own systems.
-    """
-    write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
-    write_text(out / "claims.json", claims_json(source.claims))
+    source = write_papers(runs, out)
     for claim, result in source.claims:
         measure = f" ({result.measure})" if result.measure else ""
         click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")
+
+
+def write_papers(runs: Runs, out: Path) -> Source:
+    """Write published numbers, claims and summaries, which are made of each other, and return what they are made of.
+
+    Decided are the claims of papers that experiments name, and those of the user's own systems.
+    """
+    source = Source(*runs, "..")
+    write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
+    write_text(out / "claims.json", claims_json(source.claims))
     write_summaries(source, out / "summary")
+    return source
 
 
 @step
@@ -176,9 +197,88 @@ def write_dashboard(runs: Runs, out: Path, answers: list[Answer] | None = None) 
 
 
 @click.command()
-@click.argument("name")
-@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
-@click.option("--out", type=FILE, required=True, help="The PNG file to write.")
-def picture(name: str, mirror: str, out: Path) -> None:
-    """Fetch and verify the image whose colours are the data set NAME."""
-    write_bytes(out, picture_bytes(name, mirror=mirror or None))
+@click.argument("results", nargs=-1, metavar="[RESULTS]...")
+@configuration_name
+@click.option("--out", type=FILE, help="Folder of the reports (default: reports/RECORD).")
+@processes
+@click.pass_context
+def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | None, jobs: int) -> None:
+    """Make all tables, figures and pages of the record in RESULTS, without data and without the workflow.
+
+    What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
+
+    Reports of several records go to folders of their names below --out, where index.html leads to their dashboards and
+    puts their claims side by side.
+    """
+    places = [RECORD.convert(result, None, ctx) for result in results or (PAPERS,)]
+    if len(places) < 2:
+        _report_record(places[0], name, out, jobs)
+        return
+    names = [place.absolute().name for place in places]
+    if out is None or name or len(set(names)) < len(names):
+        raise click.UsageError("several records need --out, no --name, and a folder of another name each")
+    for place in places:
+        _report_record(place, name, out / place.absolute().name, jobs)
+    click.echo(f"{counted(len(names), 'record')} -> {write_index(out, names)}")
+
+
+def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
+    """Make all reports of one record: of those experiments whose tables are merged."""
+    if not place.exists():
+        raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
+    runs = runs_of(place, name)
+    merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
+    if not merged:
+        raise InputError(f"{runs.merged} has no merged tables yet: run the workflow first")
+    out = out or reports_folder(runs.store, runs.config)
+    n_made = _make_all(runs._replace(config=without_code({**runs.config, "run": merged})), out, jobs)
+    click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
+
+
+def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
+    """Make all reports and return how many tables and figures there are."""
+
+    def size(experiment: str) -> int:
+        return (runs.merged / "merged" / f"{experiment}.csv").stat().st_size
+
+    # Those of many rows first: none is left for one core at the end.
+    tables = sorted(tables_of(runs.config).items(), key=lambda one: -sum(map(size, one[1].experiments)))
+    figures = [name for name, one in figures_of(runs.config).items() if can_be_drawn(one, runs.config, runs.store)]
+    n_calls, n_ended = len(figures) + len(tables) + 2, count(1)
+    line = ProgressLine(_LINE_S, _TERMINAL_S)
+    # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
+    with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
+
+        def made(*calls: tuple[Any, ...]) -> list[Any]:
+            """Return what functions with their arguments give, in this order; the first that fails raises its error."""
+            begun = [pool.submit(*call) for call in calls]
+            for ended in as_completed(begun):
+                ended.result()
+                line.show(f"kdrbench: {next(n_ended)} of {n_calls} reports")
+            return [call.result() for call in begun]
+
+        (answers, pages), *_ = made(
+            (_papers, runs, out), *((_report, runs, out, f"{FIGURE_FOLDER}{name}") for name in figures)
+        )
+        # Pages of tables show figures, and the dashboard shows both; of runs beside a record the answers are others.
+        made(*((_report, runs, out, name, (pages.get(name), one.figures)) for name, one in tables))
+        made((write_dashboard, runs, out, None if runs.config.get("include") else answers))
+    line.end()
+    return len(figures) + len(tables)
+
+
+def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
+    """Write what is said of papers; return the answers, and the tables that were made for it, by name."""
+    source = write_papers(runs, out)
+    return list(source.answers.values()), source.pages
+
+
+def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str, ...]] = (None, ())) -> None:
+    """Draw a figure or write a table, with a page that was ``made`` before and its figures."""
+    page, figures = made
+    # Beside an included record a table is another than the one that the summaries are made of.
+    if page is not None and not runs.config.get("include"):
+        write_page(page, out, name, figures)
+        return
+    with with_included(runs) as source:
+        make_report(name, source, out)

@@ -25,21 +25,20 @@ from kdrbench.progress import ProgressLine
 from kdrbench.solvers.registry import definition_of
 from kdrbench.suite.commands.options import (
     FILE,
-    NearChoice,
     Number,
     Whole,
     as_json,
     data_options,
+    mirror_option,
     read_configs,
     read_options,
 )
 from kdrbench.suite.engine.batch import Batch, Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+from kdrbench.suite.engine.progress import progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, flat, read_records
-from kdrbench.suite.engine.run_files import UnreadableError, read_trace
-from kdrbench.suite.engine.workspace import Workspace
 from kdrbench.suite.experiments.config import check_part, load_grid
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.systems.ikdr.scores import ending_in_words
@@ -48,7 +47,7 @@ EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
 REPEAT_FOR_S = 0.1
 # By their places in the configuration of a cell: the words of `kdrbench run`.
-_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components", "start")}
+_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components")}
 _WORDS |= {r"limits\.time_s": "--time-limit", r"limits\.memory_mib": "--memory-limit"}
 _WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
 _WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
@@ -65,32 +64,22 @@ _PLAIN_S = 1.0
 @click.argument("dataset")
 @click.argument("kernel")
 @click.argument("solver")
-@click.option(
-    "--components",
-    type=Whole(1),
-    help="q; the number of classes, but less than that of features, if not said.",
-)
+@click.option("--components", type=Whole(1), help="q (default: number of classes, but less than that of features).")
 @click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
 @click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
-@click.option(
-    "--start", type=NearChoice(["surrogate", "completed", "random", "identity"]), help="In place of the solver's own."
-)
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
-@click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
+@click.option("--option", "options", multiple=True, help="Of the solver, such as start=random; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @data_options
 @click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True)
-@click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
+@mirror_option
 @as_json
 def run(
     dataset: str,
     kernel: str,
     solver: str,
-    options: tuple[str, ...],
-    kernel_options: tuple[str, ...],
-    data_options: tuple[str, ...],
     configs: tuple[Path, ...],
     mirror: str,
     as_json: bool,
@@ -103,8 +92,7 @@ def run(
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
     resolved = read_configs(configs)
-    settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
-    settings["data_options"] = read_options(data_options)
+    settings |= {name: read_options(settings[name]) for name in ("options", "kernel_options", "data_options")}
     check_part(resolved)
     config = cell_config(dataset, kernel, solver, settings, resolved)
     try:
@@ -114,9 +102,9 @@ def run(
     (batch,) = grid.batches()
     leave_when_told()
     definitions = config["datasets"]
-    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror or None)
+    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror)
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
-        watch = partial(show_progress, batch, grid.limits(batch.experiment).time_s)
+        watch = partial(show_progress, grid, batch, Path(folder))
         rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]
     if not rows:
         raise InputError("the run came to no end, see the lines above")
@@ -137,21 +125,16 @@ def cell_config(
     So do limits that no option sets.
     """
     if settings["unsupervised"] and settings["folds"]:
-        raise InputError(
-            "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
-        )
-
+        raise InputError("--folds and --unsupervised exclude each other: clusters say nothing of test rows")
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
-    if settings["start"]:
-        defined["start"] = settings["start"]
     data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
     experiment: dict[str, Any] = {
         "title": "one cell",
         "paradigm": "unsupervised" if settings["unsupervised"] else "supervised",
         "start": "surrogate",
         "datasets": [data_name],
-        "kernels": [_short(kernel)],
-        "solvers": [_short(solver)],
+        "kernels": [short_name(kernel)],
+        "solvers": [short_name(solver)],
         "components": {data_name: settings["components"] or _usual(data_name, definitions)},
         "split": "folds" if settings["folds"] else "none",
     }
@@ -165,8 +148,8 @@ def cell_config(
         "limits": {key: settings[name] or limits.get(key, usual) for key, (name, usual) in _LIMITS.items()},
         "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
         "datasets": definitions,
-        "kernels": {_short(kernel): {**family, **settings["kernel_options"]}},
-        "solvers": {_short(solver): defined},
+        "kernels": {short_name(kernel): {**family, **settings["kernel_options"]}},
+        "solvers": {short_name(solver): defined},
         "experiments": {EXPERIMENT: experiment},
     }
 
@@ -178,7 +161,7 @@ def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any])
     elif table := table_of(name):
         short, definition = table
     elif is_own("data set", name, ()):
-        short, definition = _short(name), {"loader": name}
+        short, definition = short_name(name), {"loader": name}
     elif options:
         raise InputError(f"--data-option is for data of your own, not for {name!r}; leave it out")
     else:
@@ -186,14 +169,13 @@ def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any])
     return short, {short: {**definition, **options}}
 
 
-def _short(place: str) -> str:
+def short_name(place: str) -> str:
     """Return a name for files and tables: that of the file, or of the class."""
     name = place.rpartition(":")[2] if ":" in place else Path(place).stem
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
 
 
 def _usual(name: str, definitions: Mapping[str, Any]) -> int:
-
     if name not in (registry := registry_of({"datasets": definitions})):
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
     return usual_components(registry[name])
@@ -221,11 +203,11 @@ def run_batch(
     dataset: Dataset,
     folder: Path,
     repeat_for_s: float = 0.0,
-    watch: Callable[[subprocess.Popen[bytes], JobFiles], None] | None = None,
+    watch: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
 ) -> list[Record]:
     """Make the runs of a batch as a job of the workflow does, in a process of its own; no rows where the job fails.
 
-    ``watch`` is called with the process and its files, and returns when it has ended.
+    ``watch`` is called with the process, and returns when it has ended.
     """
     data, limits, files = folder / "data", grid.limits(batch.experiment), JobFiles.of(folder, batch.path)
     save_prepared(dataset, data / f"{batch.dataset}.npz")
@@ -237,8 +219,7 @@ def run_batch(
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, env=environment) as process:
         try:
-            if watch is not None:
-                watch(process, files)
+            watch(process)
             process.wait()
         except BaseException:
             process.terminate()
@@ -246,31 +227,19 @@ def run_batch(
     return [] if process.returncode else list(read_records(files.records, build_system(batch.system).record))
 
 
-def show_progress(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
-    """Show how far the batch is until its process ends."""
-    line, workspace = ProgressLine(_PLAIN_S), files.workspace(batch, build_system(batch.system).record)
+def show_progress(grid: Grid, batch: Batch, folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Show how far a batch is until its process ends."""
+    line = ProgressLine(_PLAIN_S)
     while process.poll() is None:
-        line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
+        (run,) = (one.running for one in progress_of(grid, folder) if one.batch.path == batch.path)
+        if run is None or run.best_cost is None:
+            line.show("starting")
+        else:
+            fold = f"fold {run.run + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
+            seconds = f"{run.time_s:.1f} of {grid.limits(batch.experiment).time_s:g} s"
+            line.show(f"{fold}lowest cost {run.best_cost:.8g}, {seconds}")
         time.sleep(_LOOK_S)
     line.end()
-
-
-def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
-    """Return what the trace of the last run that has begun says."""
-    begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
-    try:
-        trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
-    except UnreadableError:
-        # Of a run under way, which is not judged yet.
-        trace = []
-    if not trace:
-        return "starting"
-    last = trace[-1]
-    fold = f"fold {begun[-1] + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
-    return (
-        f"{fold}cost {last.cost:.8g}, {counted(len(trace), 'iterate')} seen, stationarity {last.stationarity:.1e}, "
-        f"{last.time_s:.1f} of {time_limit_s:g} s"
-    )
 
 
 def _in_words(row: Mapping[str, Any]) -> str:

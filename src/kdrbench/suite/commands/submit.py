@@ -106,7 +106,7 @@ def _most(grid: Grid) -> tuple[int, float]:
 
 def _rows(grid: Grid, batch: Batch, results: Path) -> Sequence[Any]:
     data = load_defined(batch.dataset, grid.config.get("datasets", {}).get(batch.dataset, {}))
-    watch = partial(show_progress, batch, grid.limits(batch.experiment).time_s)
+    watch = partial(show_progress, grid, batch, results)
     if not (rows := run_batch(grid, batch, data, results, watch=watch)):
         raise InputError(f"the runs of {batch.cell_name} came to no end, see the lines above; the rest is kept")
     return rows

@@ -21,7 +21,8 @@ from kdrbench.suite.commands.options import (
     Whole,
     as_json,
     configuration_name,
-    named_record,
+    frozen_configuration,
+    mirror_option,
     processes,
     root_and_name,
 )
@@ -42,39 +43,26 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @configuration_name
 @processes
 @click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
-@click.option(
-    "--sample", type=Whole(1), default=None, help="Compute the numbers of this many random rows again, not of all."
-)
+@click.option("--sample", type=Whole(1), default=None, help="Recompute this many random rows, not all.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
-@click.option("--mirror", default=None, help="Folder or URL with the data (default: KDRBENCH_MIRROR).")
+@mirror_option
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
 @click.option("--rerun", is_flag=True, help="Instead make random runs again, and compare them with their rows.")
 @click.option("--cells", type=Whole(1), default=5, show_default=True, help="Cells of --rerun, one run of each.")
-@click.option(
-    "--time-s", type=Number(0), default=60, show_default=True, help="--rerun skips runs that took longer than this."
-)
-@click.option(
-    "--attest",
-    is_flag=True,
-    help="--rerun at least three cells of each component, and append the result to RESULTS/attestations.jsonl.",
-)
+@click.option("--time-s", type=Number(0), default=60, show_default=True, help="--rerun skips runs that took longer.")
+@click.option("--attest", is_flag=True, help="--rerun three cells of each component, for RESULTS/attestations.jsonl.")
 @as_json
 @click.pass_context
 def verify(
     ctx: click.Context,
+    /,
     results: Path,
     name: str,
-    jobs: int,
-    budget_s: float,
-    sample: int | None,
-    seed: int,
-    mirror: str | None,
     own_code: bool,
     rerun: bool,
-    cells: int,
-    time_s: float,
     attest: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
@@ -87,25 +75,28 @@ def verify(
     """
     if attest and not rerun:
         raise click.UsageError("--attest needs --rerun")
-    if rerun and sample is not None:
+    if rerun and given["sample"] is not None:
         raise click.UsageError("--sample is of rows that are computed again; with --rerun give --cells")
-    record = Record(*named_record(RECORD.convert(results, None, ctx), name), own_code)
+    root, named = root_and_name(RECORD.convert(results, None, ctx), name)
+    folder = frozen_configuration(root, named).parent
+    record = Record(root, "" if folder == root else folder.name, own_code)
+    shared = {"seed": given["seed"], "mirror": given["mirror"]}
     if rerun:
-        least = _CELLS_OF_A_COMPONENT if attest else 0
-        folder = attested_folder(results, name) if attest else None
-        findings = _rerun(record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror)
+        drawn = {"n_cells": given["cells"], "limit_s": given["time_s"]} | shared
+        least, attested = (_CELLS_OF_A_COMPONENT, attested_folder(results, name)) if attest else (0, None)
+        findings = _rerun(record, attested, as_json, least=least, **drawn)
     else:
-        findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed, sample=sample)
+        chosen = {"n_jobs": given["jobs"], "budget_s": given["budget_s"], "sample": given["sample"]}
+        findings = _recompute(record, as_json, **chosen, **shared)
     sys.exit(1 if findings else 0)
 
 
 def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
-    line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
+    line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=not as_json)
+    line.show("reading the record, and its data, which are downloaded where they are not here")
     try:
-        found = verified(
-            record, progress=lambda done, total: line.show(f"{done} of {total} batches verified"), **options
-        )
+        found = verified(record, progress=lambda done, total: line.show(f"{done} of {total} verified"), **options)
     finally:
         line.end()
     if as_json:
@@ -138,10 +129,7 @@ def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: 
     for reason, count in found.passed_over.items():
         click.echo(f"passed over: {count} {reason}", err=as_json)
     if not found.runs:
-        raise InputError(
-            "none of the cells could be made again here, for the reasons above; raise --time-s, or name the folder of "
-            "the data with --mirror"
-        )
+        raise InputError("no cell could be made again here, for the reasons above; raise --time-s, or give --mirror")
     if attestations is not None:
         click.echo(attest(attestations, found, options["seed"]), err=as_json)
     if not as_json:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of
+from kdrbench.files import write_bytes
+from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of, mirror_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,17 +21,21 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@mirror_option
 @click.option("--definition", default="{}", help="The definition of a data set of one's own, as JSON.")
-@click.option("--out", type=FILE, required=True, help="The .npz file to write, or the folder of several.")
+@click.option("--out", type=FILE, required=True, help="The .npz file, or the folder of several; .png of an image.")
 def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> None:
-    """Fetch, verify and parse the data sets NAMES."""
+    """Fetch, verify and parse the data sets NAMES; or fetch and verify the image whose colours are one of them."""
     import json
 
     from kdrbench.datasets import load_defined, save_prepared
+    from kdrbench.datasets.load import picture_bytes
 
+    if out.suffix == ".png":
+        write_bytes(out, picture_bytes(names[0], mirror=mirror))
+        return
     for name in names:
-        dataset = load_defined(name, json.loads(definition), mirror or None)
+        dataset = load_defined(name, json.loads(definition), mirror)
         path = out if out.suffix == ".npz" else out / f"{name}.npz"
         save_prepared(dataset, path)
         n_samples, n_features = dataset.features.shape
@@ -42,15 +47,11 @@ def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> 
 @click.argument("order", type=FILE)
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-@click.option(
-    "--time-limit-s", type=Number(0, min_open=True), required=True, help="Limit of one run, on the clock of its method."
-)
-@click.option("--memory-limit-mib", type=Number(0, min_open=True), required=True, help="Memory limit of one run.")
-@click.option(
-    "--repeat-for-s", type=Number(0), default=0.5, show_default=True, help="Repeat shorter solves for this long."
-)
+@click.option("--time-limit-s", type=Number(0, min_open=True), required=True, help="Of a run, on its method's clock.")
+@click.option("--memory-limit-mib", type=Number(0, min_open=True), required=True, help="Of a run.")
+@click.option("--repeat-for-s", type=Number(0), default=0.5, show_default=True, help="Repeat shorter solves so long.")
 @click.option("--threads", type=Whole(1), default=1, show_default=True, help="Cores and BLAS threads of a run.")
-@click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
+@mirror_option
 def batch(
     order: Path,
     data: Path,
@@ -94,7 +95,7 @@ def batch(
         bundle, results = job.bundle, results.absolute()
         system, files = build_system(bundle.system), JobFiles.of(results, bundle.path)
         sha256 = {batch.dataset: batch.data_sha256 for batch in bundle.batches}
-        prepared = PreparedFolder(data, sha256, job.definitions, mirror or None)
+        prepared = PreparedFolder(data, sha256, job.definitions, mirror)
         run_job(system, bundle, prepared.load, context, files)
 
 

@@ -250,8 +250,3 @@ def forecast(grid: Grid, results: Path, experiments: Sequence[str] = ()) -> list
 
 def _keys(batch: Batch) -> list[tuple[str, ...]]:
     return [(batch.experiment, batch.dataset, *batch.cell), (batch.system, *batch.cell[-1:]), ()]
-
-
-def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
-    """Return how many rows ended in each status."""
-    return Counter(row["status"] for one in progress for row in one.ended)

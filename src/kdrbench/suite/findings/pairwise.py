@@ -6,27 +6,26 @@ A difference of costs below 1e-6, relative, is a tie. P values are those of Wilc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import counted
 from kdrbench.suite.findings.nearness import COARSE, FINE, column, ratios
-from kdrbench.suite.findings.outcome import ENDED, LIMITS, WITHOUT_RESULT, clean_times, stopped, warning_of
+from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.records import REFERENCE, Metric
+from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
-from kdrbench.suite.systems.ikdr.paired_tests import CELL, FEWEST_PAIRS, TESTED, without_ties
+from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
-UNCALIBRATED = "times of a reference are those of another machine"
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 DISTURBED = (
@@ -237,81 +236,3 @@ def meaning(standing: Standing, reference: str) -> str:
         *(f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings),
     ]
     return "; ".join(filter(None, parts)) + "."
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One metric of two solvers in one cell, over the ``runs`` in which both have a number.
-
-    ``wins`` and ``losses`` are the first one's; the rest are ties. ``ratio`` is the median of first / second, ``None``
-    where a number is not positive (of costs that of F = -cost). ``p`` is that of Wilcoxon's signed rank test, ``holm``
-    the same after Holm's correction over all cells of the metric; ``None`` where all differences are zero.
-    """
-
-    experiment: str
-    dataset: str
-    kernel: str
-    metric: str
-    runs: int
-    wins: int
-    losses: int
-    ratio: float | None
-    p: float | None
-    holm: float | None = None
-
-
-def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
-    """Return each metric of each cell in which both solvers have runs; times only of runs that came to their own end.
-
-    Runs that failed or were skipped have no numbers: where no others are left, nothing is returned. Raises
-    ``InputError`` for a solver without runs, and when the two have no run of a cell in common.
-    """
-    methods = sorted(str(name) for name in runs["method"].unique())
-    for name in (first, second):
-        if name not in methods:
-            raise InputError(unknown_name("method", name, methods))
-    cells = list(runs[~runs["status"].isin(WITHOUT_RESULT)].groupby(CELL, sort=False))
-    pairs: list[Pair] = []
-    for metric in TESTED:
-        tested = [pair for cell in cells if (pair := _pair(*cell, first, second, metric))]  # type: ignore[arg-type]
-        corrected = iter(holm([pair.p for pair in tested if pair.p is not None]))
-        pairs += [pair if pair.p is None else replace(pair, holm=next(corrected)) for pair in tested]
-    if not pairs and not without_result(runs, (first, second)):
-        raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
-    return pairs
-
-
-def without_result(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
-    """Return how many runs of each method have no result, as "of 'dg' 2 of 3 runs failed"."""
-    words = []
-    for method in methods:
-        endings = runs.loc[runs["method"] == method, "status"]
-        counts = [(int((endings == status).sum()), status) for status in WITHOUT_RESULT]
-        words += [f"of {method!r} {number} of {counted(len(endings), 'run')} {how}" for number, how in counts if number]
-    return words
-
-
-def without_time(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
-    """Return why no time of a method counts, for each of which none does."""
-    words = []
-    for method in methods:
-        rows = runs[runs["method"] == method]
-        unknown = method.endswith(REFERENCE) and rows["time_s"].isna().all()
-        if unknown or clean_times(rows).empty:
-            words.append(f"of {method!r}, {UNCALIBRATED if unknown else warning_of(rows)}")
-    return words
-
-
-def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
-    if metric == "time_s":
-        # The time of a run that was stopped is only a bound.
-        cell = clean_times(cell[cell["status"].isin(ENDED)])
-    ours, theirs = _paired(cell, metric, first, second)
-    if not len(ours):
-        return None
-    lower_is_better = metric != "quality" or str(cell["quality_metric"].iloc[0]) == Metric.ERROR
-    gains = without_ties(theirs, ours) if metric == "cost" else theirs - ours if lower_is_better else ours - theirs
-    sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
-    ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
-    wins, _, losses = sign_test(gains)
-    return Pair(*place, metric, len(ours), wins, losses, ratio, signed_rank_p(gains) if gains.any() else None)

@@ -17,7 +17,7 @@ from kdrbench.suite.findings.claims import Decided, decide_claims
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.rendering import run_labels
-from kdrbench.suite.reports.making import Page, make_table
+from kdrbench.suite.reports.making import Page, make
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import Config, read_runs, system_name
 from kdrbench.suite.reports.tables.table import Table
@@ -66,7 +66,7 @@ class Source:
 
     def _page(self, name: str) -> Page:
         if name not in self.pages:
-            self.pages[name] = make_table(tables_of(self.config)[name], self.config, self.merged, self.store)
+            self.pages[name] = make(tables_of(self.config)[name], self.config, self.merged, self.store)
         return self.pages[name]
 
     def tuned_beside(self, league: str) -> str | None:

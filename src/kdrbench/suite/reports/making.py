@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,14 @@ from kdrbench.datasets.registry import facts_of, load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
 from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_table_report
 from kdrbench.suite.findings.outcome import MARKS, marked
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.outputs import figures_of, shown_data, tables_of
+from kdrbench.suite.reports.outputs import figures_of, reports_of, shown_data, tables_of, word_of
 from kdrbench.suite.reports.records import Config, n_runs, read_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
-from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries, measured
 from kdrbench.suite.systems import system_of
 from kdrbench.suite.systems.atlas.optima import BestKnown
 
@@ -33,14 +34,9 @@ _CHARTS, _DIGITS = "charts", 6
 # Numbers of the provenance, which a plain table leaves out.
 _NO_RESULTS = {"schema_version", "run", "seed", "wall_s", "unclocked_s", "evaluation_s", "memory_mib", "cores", "load"}
 _NO_RESULTS |= {"drift", "blas_threads"}
-_BY_RULE = "Converged means that the method's own rule was met."
 _ENDING = "ending"
 # Digits that tell commits apart; the records have all.
 _COMMIT = 10
-_OPTIMALITY = (
-    "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
-    "a direction of ascent is left (a saddle)."
-)
 Page = tuple[Table, list[Section]]
 
 
@@ -80,51 +76,41 @@ class Source:
         return self.store / FINDINGS, self.store / DATA
 
 
-def _make(report: Report, config: Config, results: Path, store: Path) -> Any:
+def reports_named(name: str, config: Config) -> list[Report]:
+    """Return the table or figure of a word of `kdrbench reports`, or all tables of the experiment of that name.
+
+    Raises ``InputError`` for any other word.
+    """
+    reports = {word_of(report): report for report in reports_of(config)}
+    if name in reports:
+        return [reports[name]]
+    if name in config["run"]:
+        return list(tables_of(config, name).values()) or [plain_table_report(name)]
+    raise InputError(unknown_name("report", name, sorted({*reports, *config["run"]})))
+
+
+def make(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Any:
+    """Return a figure, or a table with the sections below it on its page.
+
+    ``results`` is the folder of merged tables, ``store`` that of traces and findings.
+    """
     runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
     module, _, function = report.maker.partition(":")
     maker: Callable[[Source], Any] = getattr(import_module(module), function)
     return maker(Source(report, runs, config, store))
 
 
-def reports_named(name: str, config: Config) -> list[Report]:
-    """Return the table called ``name``, or all tables of the experiment of that name.
-
-    Raises ``InputError`` for a name of neither.
-    """
-    tables = tables_of(config)
-    if name in tables:
-        return [tables[name]]
-    if name in config["run"]:
-        return list(tables_of(config, name).values()) or [plain_table_report(name)]
-    raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
-
-
-def make_table(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Page:
-    """Return a table and the sections below it on its page.
-
-    ``results`` is the folder of merged tables, ``store`` that of traces and findings.
-    """
-    page: Page = _make(report, config, results, store)
-    return page
-
-
-def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
+def make_chart(report: Report, config: Config, results: Path, store: Path) -> Chart:
     """Return a figure; one without panels, saying so, where the runs have left nothing to show.
 
-    ``results`` is the folder of merged tables, ``store`` that of traces, findings and prepared data. A figure that
-    shows samples of data that are not prepared is the one that is stored (:func:`charts_to_store`), if any is. Raises
-    ``InputError`` for an unknown name.
+    Where data that it shows are not prepared it is the one that is stored (:func:`charts_to_store`), if any is.
     """
-    reports = figures_of(config)
-    if name not in reports:
-        raise InputError(unknown_name("figure", name, sorted(reports)))
-    report, stored = reports[name], store / _CHARTS / f"{name}.json"
+    stored = store / _CHARTS / f"{report.name}.json"
     if stored.is_file() and _lacks_data(config, report, store):
         return read_chart(stored)
-    chart: Chart | None = _make(report, config, results, store)
+    chart: Chart | None = make(report, config, results, store)
     empty = f"No run of {', '.join(report.experiments)} has left what this figure shows."
-    return chart or Chart(name, "", empty, [])
+    return chart or Chart(report.name, "", empty, [])
 
 
 def read_chart(path: Path) -> Chart:
@@ -148,7 +134,7 @@ def charts_to_store(config: Config, results: Path, store: Path) -> tuple[dict[st
         if not can_be_drawn(report, config, store):
             missing.append(f"the figure {name} is not stored: data that it shows are not in {store / DATA}")
             continue
-        text = make_chart(name, config, results, store).to_json()
+        text = make_chart(report, config, results, store).to_json()
         charts[name] = json.dumps(json.loads(text, parse_float=lambda word: float(f"{float(word):.{_DIGITS}g}")))
     return charts, missing
 
@@ -164,10 +150,9 @@ def _lacks_data(config: Config, report: Report, store: Path) -> bool:
 
 def plain_page(source: Source) -> Page:
     """Return the table that a system of the user's own lays out, or one of means."""
-    name = source.report.name
-    experiment = source.config["experiments"][name]
-    table = system_of(experiment).table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
-    return table, sections_of_runs(source.runs)
+    name, runs, experiment = source.name, source.runs, source.experiment
+    table = system_of(experiment).table(runs, name, experiment) or plain_table(name, runs, experiment)
+    return table, sections_of_runs(runs)
 
 
 def system_chart(source: Source) -> Chart | None:
@@ -179,45 +164,34 @@ def system_chart(source: Source) -> Chart | None:
 def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
     """Return the means of all numeric results by data set and method, for a system without a table of its own."""
     axes = [column for column in ("dataset", "kernel", "method", "learner", "variant") if column in runs]
-    measured = [
-        column
-        for column in runs.select_dtypes("number").columns
-        if (column not in (*axes, *_NO_RESULTS) and not column.endswith(("_s", "_mib"))) or column == "time_s"
-    ]
+    numbers = [column for column in runs.select_dtypes("number").columns if column not in (*axes, *_NO_RESULTS)]
+    shown = [column for column in numbers if column == "time_s" or not column.endswith(("_s", "_mib"))]
     rows = []
     for labels, group in runs.groupby(axes, sort=False, dropna=False):
         named = dict(zip(axes, map(str, labels), strict=True))
         of_runs = ("", named["dataset"], "", named.get("method", ""))
-        numbers = [_mean(group[column], of_runs) for column in measured]
-        rows.append([*entries(labels), Entry(str(len(group))), *numbers])
-    columns = [*(axis.capitalize() for axis in axes), "Runs", *measured]
+        row = [*entries(labels), Entry(str(len(group)))]
+        for column in shown:
+            # In the unit of the column, as the mean is.
+            words = meaning_of_mean(f"{column}: mean", "", group[column])
+            row.append(replace(measured(group[column].mean(), "{:.4g}", words), axes=of_runs))
+        rows.append(row)
+    columns = [*map(str.capitalize, axes), "Runs", *shown]
     return Table(name, experiment["title"], columns, [rows], ["Means over runs."], n_labels=len(axes))
-
-
-def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
-    mean = float(values.mean())
-    # In the unit of the column, as the mean is.
-    words = meaning_of_mean(f"{values.name}: mean", "", values)
-    return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
 
 
 def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     """Return what the page of any system tells about its runs: the data, how runs ended, where they were made."""
-    registry = load_registry()
+    registry, words = load_registry(), declared("words")
     registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
     cards = [(entry.title, facts_of(entry)) for entry in registered]
-    sections = [
-        Section("The data", cards=cards),
-        Section(
-            "How the runs ended",
-            _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING),
-            paragraphs=[CONVERGED_MEANS if "optimality" in runs else _BY_RULE, provenance(runs)],
-        ),
-    ]
-    if "optimality" in runs and len(
-        judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]
-    ):
-        sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
+    means = CONVERGED_MEANS if "optimality" in runs else words["converged_by_rule"]
+    endings = _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING)
+    sections = [Section("The data", cards=cards)]
+    sections.append(Section("How the runs ended", endings, paragraphs=[means, provenance(runs)]))
+    found = runs.get("optimality", pd.Series(dtype=object)).dropna()
+    if len(judged := runs.loc[found.index[found.astype(str) != ""]]):
+        sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[words["optimality"]]))
     return sections
 
 
@@ -242,16 +216,13 @@ def provenance(runs: pd.DataFrame) -> str:
         return ", ".join(sorted(values)) or "unknown"
 
     commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
-    changed = (runs["git_dirty"].astype(str) == "True").any()
+    changed = ", with changes" if (runs["git_dirty"].astype(str) == "True").any() else ""
     untimed, contaminated, drifted, unaccounted = (int(marked(runs, mark).sum()) for mark in MARKS)
     return (
-        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
-        f"{each('blas')}; Python "
-        f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
-        f"Limits: {each('time_limit_s')} s, "
-        f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
-        f"whose cores were not as fast (10 %) as for other methods on the same problem: {drifted}; "
-        f"that did not own their cores: {untimed}; "
-        f"that worked while their clock was stopped: {unaccounted}."
+        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, {each('blas')}; "
+        f"Python {each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
+        f"{each('kdrbench_version')} at commit {commits}{changed}. "
+        f"Limits: {each('time_limit_s')} s, {each('memory_limit_mib')} MiB a run. Runs that shared their core with "
+        f"other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same problem: "
+        f"{drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: {unaccounted}."
     )

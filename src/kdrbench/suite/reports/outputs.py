@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from kdrbench.datasets.load import is_picture
@@ -43,16 +44,17 @@ def result_folder(config: Config) -> str:
 
 
 def tables_of(config: Config, experiment: str = "") -> dict[str, Report]:
-    """Return tables by name: those of one experiment, or those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config, experiment) if not report.is_figure}
+    """Return the tables among :func:`reports_of` by name."""
+    return {report.name: report for report in reports_of(config, experiment) if not report.is_figure}
 
 
 def figures_of(config: Config, experiment: str = "") -> dict[str, Report]:
-    """Return figures by name: those of one experiment, or those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config, experiment) if report.is_figure}
+    """Return the figures among :func:`reports_of` by name."""
+    return {report.name: report for report in reports_of(config, experiment) if report.is_figure}
 
 
-def _reports(config: Config, experiment: str = "") -> Iterator[Report]:
+def reports_of(config: Config, experiment: str = "") -> Iterator[Report]:
+    """Yield the tables and figures of one experiment, or those of each experiment, then those of several."""
     for name in [experiment] if experiment else config["run"]:
         yield from system_of(config["experiments"][name]).reports(name, config)
     for system in [] if experiment else systems_of(config):
@@ -67,22 +69,14 @@ def word_of(report: Report) -> str:
 
 def report_files(config: Config, reports: Iterable[Report]) -> list[str]:
     """Return the files of tables and figures."""
-    return [
-        f"{report_folder(config)}/{word_of(report)}.{kind}"
-        for report in reports
-        for kind in (_FIGURE_KINDS if report.is_figure else _TABLE_KINDS)
-    ]
-
-
-def experiment_outputs(config: Config, name: str) -> list[str]:
-    """Return the files of all tables and figures of one experiment."""
-    return report_files(config, _reports(config, name))
+    kinds = {report: _FIGURE_KINDS if report.is_figure else _TABLE_KINDS for report in reports}
+    return [f"{report_folder(config)}/{word_of(report)}.{kind}" for report in kinds for kind in kinds[report]]
 
 
 def outputs(config: Config) -> list[str]:
     """Return all report files of a configuration but the dashboard, which shows them."""
     on_papers = [f"{report_folder(config)}/{name}" for name in ("published_vs_ours.csv", "claims.json")]
-    return report_files(config, [*tables_of(config).values(), *figures_of(config).values()]) + on_papers
+    return report_files(config, reports_of(config)) + on_papers
 
 
 def dashboard_parts(config: Config) -> list[str]:
@@ -92,7 +86,7 @@ def dashboard_parts(config: Config) -> list[str]:
 
 def summary_pages(config: Config) -> list[str]:
     """Return the summary's pages: those on papers where an experiment names one, then those on tables."""
-    on_tables = {report.summary for report in _reports(config)}
+    on_tables = {report.summary for report in reports_of(config)}
     on_papers = _PAGES_ON_PAPERS if of_papers(config)["run"] else ()
     return [page for page in SUMMARY_PAGES if page in (*on_papers, *on_tables)]
 
@@ -129,10 +123,8 @@ def _providers_of(config: Config, need: str) -> list[str]:
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
     """Return the experiments whose runs a table or figure waits for: those shown, and providers of its needs."""
-    providers = [
-        name for need in report.needs for name in _providers_of(config, need) if _concerns(config, name, report)
-    ]
-    return frozenset((*report.experiments, *providers))
+    providers = chain(*(_providers_of(config, need) for need in report.needs))
+    return frozenset((*report.experiments, *(name for name in providers if _concerns(config, name, report))))
 
 
 def _concerns(config: Config, atlas: str, report: Report) -> bool:
@@ -199,8 +191,8 @@ def _targets(config: Config) -> dict[str, dict[Report, None]]:
         # As tables and figures of papers are called that the experiment makes.
         papers = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
         for target in (name, *(paper for paper in papers if paper not in config["run"])):
-            named.setdefault(target, {}).update(dict.fromkeys(_reports(config, name)))
-    for report in _reports(config):
+            named.setdefault(target, {}).update(dict.fromkeys(reports_of(config, name)))
+    for report in reports_of(config):
         for target in report.targets:
             named.setdefault(target, {})[report] = None
     return named
@@ -236,8 +228,8 @@ def stored_optima(config: Config, job: ReportJob) -> list[str]:
 
 def job_sources(config: Config, job: ReportJob, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return the files that a job waits for; arguments as those of :func:`.report_sources`."""
-    sources = paths(job.merged, "records") if job.merged else []
-    sources += [path for _ in stored_optima(config, job) for path in paths(job.merged, "findings")]
+    kinds = ["records"] * bool(job.merged) + ["findings"] * bool(stored_optima(config, job))
+    sources = [path for kind in kinds for path in paths(job.merged, kind)]
     sources += [merged_table(config, name) for one in job.reports for name in one.experiments if name != job.merged]
     sources += [path for one in job.reports for path in report_sources(config, one, paths, stored)]
     own = {one.name for one in job.reports if one.is_figure}
@@ -260,11 +252,10 @@ def job_words(config: Config, job: ReportJob) -> str:
 
 def report_flags(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
-    shown = {one: report_files(config, [one]) for one in job.reports}
-    return {path: _flags(one) for one, paths in shown.items() for path in paths if path.endswith((".html", ".png"))}
-
-
-def _flags(report: Report) -> dict[str, Any]:
-    alone = len(report.experiments) == 1 or report.name in report.experiments
-    labels = {"of": report.experiments[0] if alone else "all", "shows": report.shows}
-    return {"category": "Figures" if report.is_figure else "Tables", "labels": labels}
+    flags: dict[str, dict[str, Any]] = {}
+    for one in job.reports:
+        alone = len(one.experiments) == 1 or one.name in one.experiments
+        labels = {"of": one.experiments[0] if alone else "all", "shows": one.shows}
+        shown = {"category": "Figures" if one.is_figure else "Tables", "labels": labels}
+        flags |= {path: shown for path in report_files(config, [one]) if path.endswith((".html", ".png"))}
+    return flags

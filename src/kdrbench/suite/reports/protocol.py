@@ -8,16 +8,15 @@ nothing.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import NAMED
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import STOPPED_EARLY
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_name
 from kdrbench.suite.reports.tables.labels import dataset_label
 
@@ -45,14 +44,12 @@ def departure(
     """
     if "paper" not in experiment.get("published", {}):
         return ""
-    reasons = [
-        reason for protocol in _protocols_of(experiment) for reason in _differences(experiment, protocol, dataset)
-    ]
+    reasons = list(chain(*(_differences(experiment, protocol, dataset) for protocol in _protocols_of(experiment))))
     if dataset in config.get("datasets", {}):
         reasons.append(f"{dataset} is a data set of your own")
-    reasons += _redefined(config, "kernels", kernel)
-    for section in _sections(experiment, kernel):
-        reasons += _redefined(config, section, method)
+    is_low_rank = system_name(experiment) == LOW_RANK
+    methods = "low_rank_methods" if is_low_rank else "baselines" if kernel == NO_KERNEL else "solvers"
+    reasons += [*_redefined(config, "kernels", kernel), *_redefined(config, methods, method)]
     return "; ".join(dict.fromkeys(reasons))
 
 
@@ -101,10 +98,9 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
 
 def printed_components(paper: str, setting: str) -> Mapping[str, int]:
     """Return by data set the number of components that a paper's tables of a setting are printed with."""
-    required = (
-        protocol for protocol in _declared()["protocol"] if protocol["of"] == {"paper": paper, "setting": setting}
-    )
-    return dict(next(required)["of_data"]["components"])
+    of = {"paper": paper, "setting": setting}
+    required = next(protocol for protocol in declared("protocols")["protocol"] if protocol["of"] == of)
+    return dict(required["of_data"]["components"])
 
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
@@ -116,7 +112,7 @@ def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     published = {**experiment["published"], "system": system_name(experiment)}
-    for protocol in _declared()["protocol"]:
+    for protocol in declared("protocols")["protocol"]:
         imitation = published.get("protocol", False) and not _OWN.isdisjoint(protocol["of"])
         # An experiment that names no table of the paper reproduces none.
         named = _OWN.isdisjoint(protocol["of"]) or "table" in published
@@ -143,7 +139,7 @@ def _differences(experiment: Mapping[str, Any], protocol: Mapping[str, Any], dat
 
 def _value(experiment: Mapping[str, Any], key: str, required: Any) -> Any:
     """Return what an experiment says, or what holds where it says nothing."""
-    usual = _declared()["usual"].get(key, required)
+    usual = declared("protocols")["usual"].get(key, required)
     if not isinstance(required, Mapping):
         # What says nothing of its split and has no folds is a part of an experiment.
         return experiment.get(key, required if key == "split" and "folds" not in experiment else usual)
@@ -160,15 +156,9 @@ def _text(value: Any) -> str:
     return f"{len(value)} values" if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
-def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
-    if system_name(experiment) == LOW_RANK:
-        return ("low_rank_methods",)
-    return ("baselines",) if kernel == NO_KERNEL else ("solvers",)
-
-
 def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
     """Yield how a kernel or method differs from the one that the papers' name means."""
-    required = (NAMED if section == "solvers" else _declared()[section]).get(name)
+    required = (NAMED if section == "solvers" else declared("protocols")[section]).get(name)
     ours = config.get(section, {}).get(name)
     if required is None or not ours:
         return
@@ -178,19 +168,11 @@ def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
 
 
 def _stopped_early(cell: pd.DataFrame, experiment: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
-    limits = (
-        [limit["limits"] for limit in _protocols_of(experiment) if "limits" in limit]
-        if "published" in experiment
-        else []
-    )
+    protocols = _protocols_of(experiment) if "published" in experiment else ()
+    limits = [protocol["limits"] for protocol in protocols if "limits" in protocol]
     for key, (status, column, unit) in _LIMITS.items():
         for most in (limit[key] for limit in limits if column in cell):
             stopped = cell.loc[cell["status"] == str(status), column]
             if (stopped < most).any():
                 at = f"{stopped.min():g} {unit}, at most {most:g} {unit} are allowed"
                 yield f"{names.get('method')} on {dataset_label(names.get('dataset', ''))} was stopped at {at}"
-
-
-@cache
-def _declared() -> Mapping[str, Any]:
-    return tomllib.loads(files("kdrbench.suite.reports").joinpath("protocols.toml").read_text(encoding="utf-8"))

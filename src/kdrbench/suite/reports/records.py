@@ -1,11 +1,7 @@
-"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to.
-
-Reports import from :mod:`kdrbench.suite.experiments` by way of this module alone.
-"""
+"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +13,10 @@ from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
+from kdrbench.suite.engine.record import Record, column_types, kinds_of, own_column_types
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.system import OPTIMA, Config
-from kdrbench.suite.systems import system_name, system_of, table_of
+from kdrbench.suite.systems import SYSTEMS, build_system, system_name, system_of, table_of
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
 from kdrbench.suite.systems.ikdr.config import (
     REFERENCE,
@@ -47,17 +44,6 @@ __all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
-# Columns of rows by what they are about, in the order in which a reader asks; those of a system's own are results.
-COLUMN_GROUPS = {
-    "Time": "time_s cpu_s warm_s warm_cpu_s warm_iqr_s repeats wall_s time_limit_s unclocked_s unaccounted "
-    "contaminated drift drifted cores load involuntary_switches evaluation_s",
-    "Memory": "memory_mib memory_limit_mib memory_meter",
-    "Calls": "value_calls gradient_calls value_gradient_calls hessian_vector_calls hessian_calls surrogate_calls",
-    "Problem": "paradigm split partition kernel_weights n_train n_test n_samples n_features n_constant_features "
-    "n_components rank evaluation",
-    "Provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
-    "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
-}
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
@@ -193,56 +179,27 @@ def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
         yield place, "/".join(names.values()), int(row["run"])
 
 
-# Columns that only rows of one system have all of, and what tells its rows apart. There are more marks than axes need,
-# since a system of one's own may share axes and have others; rows with the marks of two systems have the axes of both.
-_AXES = {
-    ("paradigm", "split", "quality_metric"): ("experiment", "dataset", "kernel", "method", "partition", "run"),
-    ("learner", "variant", "tuning_cpu_s", "learning_cpu_s"): ("experiment", "dataset", "learner", "variant", "run"),
-    ("n_constraints", "sweeps"): ("experiment", "dataset", "method", "n_constraints", "run"),
-    ("varied", "value", "series"): ("experiment", "dataset", "varied", "value", "series", "run"),
-}
-# What reports count with; a table need not have them all.
-_NUMBERS = (
-    *("run", "time_s", "cpu_s", "warm_s", "time_limit_s", "memory_limit_mib", "cost", "quality", "iterations"),
-    *("train_accuracy", "stationarity", "curvature", "eigengap", "n_train", "n_test", "n_features", "n_components"),
-    *("accuracy", "tuning_wall_s", "learning_wall_s", "value", "condition", "disagreement", "n_constraints", "sweeps"),
-    *("projections", "n_samples", "rank", "learned_rank", "largest_violation", "nmi_ten_starts", "target_accuracy"),
-)
-_LISTS = "test_selected"
-
-
 def _faults(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield what a merged table may not hold: words in place of numbers, the same run twice, lists that are none."""
+    """Yield what a merged table may not hold, by the record of its system: words for numbers, the same run twice."""
     import pandas as pd
 
-    for name in (one for one in _NUMBERS if one in runs):
-        if pd.api.types.is_numeric_dtype(runs[name]):
+    kind = _record_of(runs)
+    for name, allowed in column_types(kind).items():  # type: ignore[arg-type]
+        if name not in runs or not {int, float} & {*kinds_of(allowed)} or pd.api.types.is_numeric_dtype(runs[name]):
             continue
         known = runs[name].dropna()
         if len(words := known[pd.to_numeric(known, errors="coerce").isna()]):
             yield f"the column {name} holds {visible(str(words.iloc[0]))!r}, which is no number"
-    yield from _doubled(runs)
-    if _LISTS in runs:
-        yield from (
-            f"the column {_LISTS} holds {visible(text)[:40]!r}, which is no list of numbers"
-            for text in runs[_LISTS].dropna().unique()
-            if not _is_list_of_numbers(text)
-        )
+    axes = list(kind.axis_names())
+    if kind is not Record and {*axes} <= {*runs} and len(twice := runs[runs.duplicated(axes)]):
+        place = ", ".join(f"{name} {visible(str(twice.iloc[0][name]))}" for name in axes)
+        yield f"there are two rows of {place}"
 
 
-def _doubled(runs: pd.DataFrame) -> Iterator[str]:
-    systems = [(marks, axes) for marks, axes in _AXES.items() if {*marks} <= {*runs}]
-    names = list(dict.fromkeys(name for _, axes in systems for name in axes if name in runs))
-    for marks, axes in systems:  # a run that a limit stopped has no measurements, but its axes
-        rows = runs[runs[[name for name in marks if name in axes]].notna().all(axis=1)]
-        if len(twice := rows[rows.duplicated(names)]):
-            place = ", ".join(f"{name} {visible(str(twice.iloc[0][name]))}" for name in names)
-            yield f"there are two rows of {place}"
-
-
-def _is_list_of_numbers(text: str) -> bool:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(values, list) and bool(values) and all(type(one) in (int, float) for one in values)
+def _record_of(runs: pd.DataFrame) -> type[Record]:
+    """Return the class of a table's rows: the one of whose own columns it has most, if over half of them."""
+    shares: dict[type[Record], float] = {Record: 0.5}
+    for kind in (build_system(name).record for name in SYSTEMS):
+        own = own_column_types(kind).keys()  # type: ignore[arg-type]
+        shares[kind] = len(own & {*runs}) / len(own)
+    return max(shares, key=lambda kind: shares[kind])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.files import write_text
-from kdrbench.suite.findings.finding import DECISION_RULES, Decision
+from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.reports.dashboard.rendering import environment
 
 
@@ -16,7 +16,7 @@ def write_index(out: Path, names: Iterable[str]) -> Path:
     """Write and return ``out/index.html``; the reports of each record are in the folder ``out/NAME``."""
     read = {name: json.loads((out / name / "claims.json").read_text(encoding="utf-8")) for name in names}
     page = environment().get_template("site.html.j2")
-    text = page.render(names=list(read), claims=claims_by_record(read), decision_rules=DECISION_RULES)
+    text = page.render(names=list(read), claims=claims_by_record(read))
     write_text(out / "index.html", text)
     return out / "index.html"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,6 +15,7 @@ from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
 from kdrbench.suite.reports.dashboard.runs import run_name
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import (
     IKDR,
     NO_KERNEL,
@@ -27,11 +27,10 @@ from kdrbench.suite.reports.records import (
     random_ones,
     settings_of,
 )
-from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
-_OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _ASKED_AGAIN = "The same question in other experiments"
 
 
@@ -50,19 +49,15 @@ def touched(comparisons: list[Comparison]) -> list[Comparison]:
 
 
 def shares_of(comparisons: list[Comparison]) -> list[Bar]:
-    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict.
+    """Return the published numbers by verdict: of each paper, then of each table of which something was run.
 
-    Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
+    Times have no verdict.
     """
     lines, verdicts = judged(line for line in comparisons if line.first), [str(verdict) for verdict in COUNTED]
-    bars = []
-    for paper, name in {line.paper: paper_label(line.paper) for line in lines}.items():
-        own = [line for line in lines if line.paper == paper]
-        places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
-        tables = _bars(places, (str(line.verdict) for line in own), verdicts)
-        run = [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
-        bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
-    return bars
+    found, papers = [str(line.verdict) for line in lines], [paper_label(line.paper) for line in lines]
+    places = (f"{place_label(line.table)}, {line.setting}" for line in lines)
+    tables = _bars(map(", ".join, zip(papers, places, strict=True)), found, verdicts)
+    return _bars(papers, found, verdicts) + [bar for bar in tables if bar.parts[Verdict.NOT_RUN] < bar.total]
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:
@@ -79,17 +74,12 @@ def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     return _bars(titles, [claim["verdict"] for claim in claims] * 2, [str(decision) for decision in Decision])
 
 
-def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
-    """Return a bar of how often each name of ``order`` comes."""
-    return Bar(title, len(names), {name: names.count(name) for name in order})
-
-
 def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
-    """Return the bar of each title, of the names beside it."""
+    """Return for each title how often the names beside it come, in this order."""
     groups: dict[str, list[str]] = {}
     for title, name in zip(titles, names, strict=True):
         groups.setdefault(title, []).append(name)
-    return [bar_of(title, of_title, order) for title, of_title in groups.items()]
+    return [Bar(title, len(found), {name: found.count(name) for name in order}) for title, found in groups.items()]
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
@@ -111,7 +101,7 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
     endings = list(endings_found(runs))
-    order = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if name in endings]
+    order = [name for name in ENDINGS if name in endings]
     return _bars(["All results"] * len(endings) + list(runs["experiment"]), endings * 2, order)
 
 
@@ -135,33 +125,25 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
     return lines
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The cases in which something is wrong, in words; ``is_known`` is false where the records cannot tell."""
 
     title: str
-    meaning: str
-    cases: list[str] = field(default_factory=list)
+    cases: list[str]
     is_known: bool = True
 
+    @property
+    def meaning(self) -> str:
+        """What a case is."""
+        return str(declared("words")["checks"][self.title]).format(converged=CONVERGED_MEANS)
 
-_AUDITED = (
-    "Runs that reported convergence without having converged, by solvers without a published stopping rule. "
-    + CONVERGED_MEANS
-)
+
 # By column of the rows; they are known where the column is recorded.
 _FLAGS = {
-    "contaminated": ("Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."),
-    "unaccounted": (
-        "Work outside the clock",
-        "Runs whose process took more than their clocks and the referee account for.",
-    ),
-    "drifted": (
-        "Drifted timing",
-        "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other methods on "
-        "the same problem.",
-    ),
-    "git_dirty": ("Uncommitted sources", "Rows made in a checkout that differed from its commit."),
+    "contaminated": "Shared their core",
+    "unaccounted": "Work outside the clock",
+    "drifted": "Drifted timing",
+    "git_dirty": "Uncommitted sources",
 }
 
 
@@ -169,28 +151,21 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
     own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
-    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
-    unconverged = "Runs that stopped by their method's own rule before reaching its tolerance."
-    audited = (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule)
     chosen = {
-        ("Failed", "Runs that ended with an error or were killed."): status == Status.FAILED,
-        ("Stopped at a limit", "Tables give a bound, not a number."): status.isin(LIMITS),
-        ("Skipped", "Runs that were not started."): status == Status.SKIPPED,
-        ("Ended without converging", unconverged): status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
-        ("Reported as converged, not stationary", _AUDITED): audited,
+        "Failed": status == Status.FAILED,
+        "Stopped at a limit": status.isin(LIMITS),
+        "Skipped": status == Status.SKIPPED,
+        "Ended without converging": status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
+        "Reported as converged, not stationary": (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
     }
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
-    meaning = "Cells whose mean cost or quality is worse than that of a random projection."
-    return [
-        *(Check(*words, _names(runs, rows)) for words, rows in chosen.items()),
-        Check("Worse than random", meaning, list(map(str, losing)), has_control),
-        *(
-            Check(*words, _names(runs, runs[column].astype(str) == "True"))
-            if column in runs and runs[column].notna().any()
-            else Check(*words, is_known=False)
-            for column, words in _FLAGS.items()
-        ),
-    ]
+    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
+    checks = [Check(title, _names(runs, rows)) for title, rows in chosen.items()]
+    checks.append(Check("Worse than random", list(map(str, losing)), has_control))
+    for column, title in _FLAGS.items():
+        is_known = column in runs and bool(runs[column].notna().any())
+        checks.append(Check(title, _names(runs, runs[column].astype(str) == "True") if is_known else [], is_known))
+    return checks
 
 
 def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
@@ -201,7 +176,7 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
         for one in plugin["findings"]
         if one["fault"]
     ]
-    return Check("Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", cases)
+    return Check("Faults of plug-ins", cases)
 
 
 def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:

@@ -14,10 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.errors import InputError
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
-from kdrbench.suite.findings.effects import EFFECT_MEANINGS
-from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.pairwise import DISTURBED
@@ -30,15 +27,12 @@ from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.records import Config
-from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, abbreviations_in
+from kdrbench.suite.reports.tables.cells import endings_found
+from kdrbench.suite.reports.tables.labels import abbreviations_in
 from kdrbench.suite.reports.tables.table import Table
-from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.system import PROFILE
 
-_CLAIMS = "claims"
-_CLAIM = ("claim", "paper", "where", "verdict", "measure", "power", "evidence", "note", "holds", "threshold")
-_CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
+_CHAPTERS = ("overview", "tables", "figures", "published", "claims", "runs", "quality")
 
 
 @dataclass(frozen=True)
@@ -52,30 +46,19 @@ class Parts:
 
 
 def read_parts(paths: Iterable[Path]) -> Parts:
-    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list.
-
-    Raises ``InputError`` for a file that is none of them.
-    """
-    charts, tables, claims, plugins = [], [], [], []
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
+    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list."""
+    parts = Parts()
+    for text in (path.read_text(encoding="utf-8") for path in paths):
         part = json.loads(text)
-        keys = set(part) if isinstance(part, dict) else set()
-        if isinstance(part, list) and all(set(_CLAIM) <= set(one) for one in part):
-            claims += part
-        elif "panels" in keys:
-            charts.append(Chart.from_json(text))
-        elif "blocks" in keys:
-            tables.append(Table.from_json(text))
-        elif {"plugin", "kind", "findings"} <= keys:
-            plugins.append(part)
+        if isinstance(part, list):
+            parts.claims.extend(part)
+        elif "panels" in part:
+            parts.charts.append(Chart.from_json(text))
+        elif "blocks" in part:
+            parts.tables.append(Table.from_json(text))
         else:
-            listed_keys = ", ".join(sorted(keys)) or "no keys"
-            raise InputError(
-                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims nor the findings of a "
-                f"plug-in; it has: {listed_keys}"
-            )
-    return Parts(charts, tables, claims, plugins)
+            parts.plugins.append(part)
+    return parts
 
 
 def render_dashboard(
@@ -94,44 +77,35 @@ def render_dashboard(
     answers = answers_of(runs, config, traces) if answers is None else answers
     leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
     profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
-    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
+    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, "claims": parts.claims}
     drawn = {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}
-    return (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            chapters=[name for name in _CHAPTERS if shown.get(name, True)],
-            tables_of=lambda answer: _named(parts.tables, tables_of(config, answer.experiment)),
-            charts_of=lambda answer: _named(parts.charts, figures_of(config, answer.experiment)),
-            not_run=overview.not_run_of(runs, config, comparisons),
-            questions=overview.questions_of(answers, leading),
-            leading=leading,
-            profile=profile,
-            profile_legend=legend_of(profile, 1) if profile else [],
-            abbreviations=abbreviations_in(*data["names"][-1].get("words", ())),
-            disturbed=DISTURBED,
-            cells=Cells(config),
-            pack=pack,
-            late={},
-            counts=overview.counts_of(runs),
-            endings=overview.endings_of(runs),
-            converged_means=CONVERGED_MEANS,
-            shares=overview.shares_of(comparisons),
-            not_comparable=not_comparable(comparisons),
-            effects=overview.effects_of(comparisons),
-            claims=overview.claims_of(parts.claims),
-            provenance=provenance(runs),
-            comparisons=comparisons,
-            parts=parts,
-            legends={chart.name: legend_of(chart) for chart in parts.charts},
-            checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
-            metric_titles=METRIC_TITLES,
-            times_mean=TIMES_MEAN,
-            decision_rules=DECISION_RULES,
-            verdict_meanings=VERDICT_MEANINGS,
-            effect_meanings=EFFECT_MEANINGS,
-            packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": data})},
-        )
+    template = environment().get_template("page.html.j2")
+    return template.render(
+        chapters=[name for name in _CHAPTERS if shown.get(name, True)],
+        tables_of=lambda answer: _named(parts.tables, tables_of(config, answer.experiment)),
+        charts_of=lambda answer: _named(parts.charts, figures_of(config, answer.experiment)),
+        not_run=overview.not_run_of(runs, config, comparisons),
+        questions=overview.questions_of(answers, leading),
+        leading=leading,
+        profile=profile,
+        profile_legend=legend_of(profile, 1) if profile else [],
+        abbreviations=abbreviations_in(*data["names"][-1].get("words", ())),
+        disturbed=DISTURBED,
+        cells=Cells(config),
+        pack=pack,
+        late={},
+        counts=overview.counts_of(runs),
+        endings=overview.endings_of(runs),
+        shares=overview.shares_of(comparisons),
+        not_comparable=not_comparable(comparisons),
+        effects=overview.effects_of(comparisons),
+        claims=overview.claims_of(parts.claims),
+        provenance=provenance(runs),
+        comparisons=comparisons,
+        parts=parts,
+        legends={chart.name: legend_of(chart) for chart in parts.charts},
+        checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
+        packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": data})},
     )
 
 

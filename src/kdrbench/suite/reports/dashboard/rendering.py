@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from kdrbench.suite.findings.effects import EFFECT_MEANINGS
+from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config, system_name
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS
 from kdrbench.suite.reports.tables.labels import (
+    METRIC_TITLES,
     dataset_label,
     kernel_label,
     low_rank_label,
@@ -29,24 +34,17 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 
 
 def environment() -> jinja2.Environment:
-    """Return what fills in the templates of the dashboard and the site."""
+    """Return what fills in the templates of the dashboard and the site; a filter is called like its function."""
+    filters = [paper_label, order_of, slug, interval_text, labels_of, place_label, dataset_label, kernel_label]
+    filters += [method_label, method_in_text, ratio_text, gap_text, wins_text, meaning]
     made = plain_environment()
-    made.filters.update(
-        paper=paper_label,
-        sort_key=order_of,
-        slug=slug,
-        interval=interval_text,
-        labels_of=labels_of,
-        place=place_label,
-        dataset=dataset_label,
-        kernel=kernel_label,
-        method=method_label,
-        method_in_text=method_in_text,
-        ratio=ratio_text,
-        gap=gap_text,
-        wins=wins_text,
-        meaning=meaning,
-    )
+    made.filters.update({function.__name__: function for function in filters})
+    meanings = {
+        "effect_meanings": EFFECT_MEANINGS,
+        "decision_rules": DECISION_RULES,
+        "converged_means": CONVERGED_MEANS,
+    }
+    made.globals.update(sentences=declared("words"), metric_titles=METRIC_TITLES, **meanings)
     return made
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 
 from kdrbench.suite.engine.record import Record, column_types
 from kdrbench.suite.reports.dashboard.rendering import run_labels
-from kdrbench.suite.reports.records import COLUMN_GROUPS, IKDR, KPCA_TRICK, NO_KERNEL
+from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, learner_name
 from kdrbench.suite.reports.tables.numbers import brief
 
@@ -44,7 +45,10 @@ def run_data(runs: pd.DataFrame) -> dict[str, Any]:
     """
     columns = [str(name) for name in runs.columns]
     axes = [name for name in ("system", "dataset", "kernel", "method", "learner", "variant") if name in runs]
-    groups = {title: [name for name in group.split() if name in columns] for title, group in COLUMN_GROUPS.items()}
+    groups = {
+        title: [name for name in group.split() if name in columns]
+        for title, group in declared("names")["columns"].items()
+    }
     others = [name for name in columns if name not in {*_HEADING, *chain(*groups.values())}]
     shared = column_types(Record)
     groups["Provenance"] += [name for name in others if name in shared]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import io
 import json
-from dataclasses import asdict, dataclass, field, replace
+import math
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -56,6 +57,8 @@ class Symbol(StrEnum):
 
 
 Pixels = NDArray[np.uint8]
+# What a series has of each of its points.
+_PARTS = ("x", "y", "lower", "upper", "words")
 # The text of a panel that has nothing to show.
 NOTHING = "no runs"
 # Axes of an array of colours, and colours of a palette.
@@ -88,7 +91,7 @@ class Series:
 
     ``colour`` counts through :data:`COLOURS`; series of one ``group`` are switched on and off together and have one
     entry in the legend. Faint series are thin and pale, such as single runs behind their median. ``words`` say more of
-    each point to a reader who points at it; ``absolute`` are the y of a relative axis in the unit of what is compared.
+    each point to a reader who points at it.
     """
 
     label: str
@@ -103,11 +106,9 @@ class Series:
     lower: list[float] | None = None
     upper: list[float] | None = None
     words: list[str] | None = None
-    absolute: list[float] | None = None
 
     def __post_init__(self) -> None:
-        parts = (self.x, self.y, self.lower, self.upper, self.words, self.absolute)
-        lengths = {len(part) for part in parts if part is not None}
+        lengths = {len(part) for name in _PARTS if (part := getattr(self, name)) is not None}
         if len(lengths) != 1:
             raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
 
@@ -121,10 +122,11 @@ class Series:
         last = len(self.x) - 1
         if last < most:
             return self
-        parts = {name: getattr(self, name) for name in ("x", "y", "lower", "upper", "words", "absolute")}
-        places = [round(place * last / (most - 1)) for place in range(most)]
-        kept: dict[str, Any] = {name: part and [part[place] for place in places] for name, part in parts.items()}
-        return replace(self, **kept)
+        places, parts = [round(place * last / (most - 1)) for place in range(most)], dict[str, Any]()
+        for name in _PARTS:
+            part = getattr(self, name)
+            parts[name] = part and [part[place] for place in places]
+        return replace(self, **parts)
 
     @property
     def hue(self) -> str:
@@ -187,7 +189,7 @@ class Chart:
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(asdict(self)), allow_nan=False)
+        return json.dumps(_finite(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Chart:
@@ -197,6 +199,8 @@ class Chart:
 
 
 def _finite(value: Any) -> Any:
+    # Not dataclasses.asdict, which copies each number.
+    value = vars(value) if is_dataclass(value) else value
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -212,13 +216,12 @@ def _panel(fields: dict[str, Any]) -> Panel:
 
 
 def _series(fields: dict[str, Any]) -> Series:
-    points = {
-        name: [float("nan") if value is None else value for value in fields[name]]
-        for name in ("x", "y", "lower", "upper", "absolute")
-        if fields.get(name) is not None
-    }
+    parts = {name: fields[name] for name in _PARTS if fields.get(name) is not None}
+    points = {name: [math.nan if value is None else value for value in part] for name, part in parts.items()}
     named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
-    return Series(**{**fields, **points, **named})
+    # Records of earlier versions have a further part of points.
+    known = {name: value for name, value in fields.items() if name != "absolute"}
+    return Series(**{**known, **points, **named})
 
 
 def to_png(pixels: Pixels) -> str:

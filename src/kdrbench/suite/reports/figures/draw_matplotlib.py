@@ -19,52 +19,22 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
-from kdrbench.suite.reports.figures.chart import (
-    NOTHING,
-    Axis,
-    Chart,
-    Line,
-    Mark,
-    Panel,
-    Scale,
-    Series,
-    Symbol,
-    from_png,
-)
+from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Mark, Panel, Scale, Series, Symbol, from_png
 
-_SYMBOLS = {
-    Symbol.NONE: "",
-    Symbol.DOT: "o",
-    Symbol.CROSS: "x",
-    Symbol.SQUARE: "s",
-    Symbol.TRIANGLE: "^",
-    Symbol.DIAMOND: "D",
-    Symbol.PENTAGON: "p",
-    Symbol.STAR: "*",
-    Symbol.HEXAGON: "h",
-    Symbol.TRIANGLE_DOWN: "v",
-}
-# Lengths of strokes and gaps, in widths of the line.
-_LINES: dict[Line, Any] = {
-    Line.SOLID: "-",
-    Line.DASHED: "--",
-    Line.DOTTED: ":",
-    Line.DASH_DOT: "-.",
-    Line.LONG_DASHED: (0, (9, 3)),
-    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
-    Line.TWO_DASHES: (0, (4, 2, 4, 6)),
-    Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
-    Line.DOTS: (0, (2, 4)),
-    Line.TWO_DOTS: (0, (2, 3, 2, 9)),
-}
+_LOOKS = declared("names")["matplotlib"]
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
 # Of a line of the legend and of a heading, and of a row that has a name, in inches.
 _LINE_HEIGHT, _ROW_HEIGHT = 0.18, 0.15
 _DPI = 220
-# Letters that can be read in print at that size.
+# Letters that can be read in print at that size. Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a
+# minus sign would be a second one.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+_STYLE |= {"pdf.fonttype": 42, "ps.fonttype": 42}
+# Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
+_WORDS: Any = {"fontfeatures": ["-liga"]} if hasattr(Text, "set_fontfeatures") else {}
 # Of a usual letter, in inches.
 _LETTER_WIDTH = 0.066
 # What would differ on every run.
@@ -101,7 +71,7 @@ def draw(chart: Chart) -> Figure:
         for axes in places[len(panels) :]:
             axes.set_axis_off()
         if not panels:
-            places[0].set_title(chart.caption, fontsize="small", wrap=True)
+            places[0].set_title(chart.caption, fontsize="small", wrap=True, **_WORDS)
     lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     height = max(width / columns * shape, _ROW_HEIGHT * named)
@@ -118,30 +88,27 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
     columns = max(1, min(len(handles), 6, fitting))
     # Handles are long enough to show how the dots of a line follow each other.
     shape: dict[str, Any] = {"loc": "outside upper center", "fontsize": "small", "frameon": False, "handlelength": 2.4}
-    figure.legend(list(handles.values()), list(handles), ncols=columns, **shape)
+    legend = figure.legend(list(handles.values()), list(handles), ncols=columns, **shape)
+    for text in legend.get_texts():
+        text.set(**_WORDS)
     return -(-len(handles) // columns)
 
 
+@mpl.rc_context(_STYLE)
 def laid_out(figure: Figure) -> Figure:
     """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
-    with mpl.rc_context(_STYLE):
-        for text in figure.findobj(Text):
-            # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
-            if hasattr(text, "set_fontfeatures"):
-                text.set_fontfeatures(["-liga"])
-        if engine := figure.get_layout_engine():
-            engine.execute(figure)
-            # With any engine, also the one called "none", each file would be drawn twice.
-            figure.set_layout_engine(None)
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        # With any engine, also the one called "none", each file would be drawn twice.
+        figure.set_layout_engine(None)
     return figure
 
 
+@mpl.rc_context(_STYLE)
 def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
     buffer = io.BytesIO()
-    # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
-    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42}):
-        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
+    figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 
@@ -151,7 +118,7 @@ def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[
         return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
     places = []
     for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
-        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left", **_WORDS)
         places.append(list(part.subplots(1, columns, squeeze=False)[0]))
     return places
 
@@ -163,7 +130,7 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
     """
     if panel.picture:
         axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_title(panel.title, fontsize="small")
+        axes.set_title(panel.title, fontsize="small", **_WORDS)
         axes.set_axis_off()
         return {}
     bars = [series for series in panel.series if series.mark is Mark.BARS]
@@ -173,7 +140,8 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
         handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
         if not series.faint:
             handles.setdefault(series.key, handle)
-    axes.set_title(textwrap.fill(panel.title, int(width / _LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
+    title = textwrap.fill(panel.title, int(width / _LETTER_WIDTH))
+    axes.set_title(title, fontsize="medium" if width > 2 else "small", **_WORDS)
     if panel.is_empty:
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])
@@ -189,13 +157,13 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
 
 
 def _draw_points(axes: Axes, series: Series) -> Artist:
-    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
+    line = "none" if series.mark is Mark.POINTS else _LOOKS["lines"][series.line]
     symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
     (handle,) = axes.plot(
         series.x,
         series.y,
-        linestyle=line,
-        marker=_SYMBOLS[symbol],
+        linestyle=(0, line) if isinstance(line, list) else line,
+        marker=_LOOKS["symbols"][symbol],
         markersize=3,
         color=series.hue,
         linewidth=0.4 if series.faint else 0.7 if series.line.is_thin else 1.2,
@@ -219,17 +187,16 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
     drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=1.5)
     names = [str(name) for name in series.x]
     slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
-    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
+    axes.set_xticks(range(len(names)), names, **_WORDS, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
     return drawn.patches[0]
 
 
 def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
-    ticks = axes.xaxis if name == "x" else axes.yaxis
+    ticks = getattr(axes, f"{name}axis")
     if axis.scale in (Scale.LOG, Scale.LOG2):
-        set_scale = axes.set_xscale if name == "x" else axes.set_yscale
-        set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+        getattr(axes, f"set_{name}scale")("log", base=2 if axis.scale is Scale.LOG2 else 10)
     if axis.scale is Scale.LOG:
-        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        lowest, highest = getattr(axes, f"get_{name}lim")()
         # Where there are few decades, there are labels within them.
         if highest < 60 * lowest:
             # Within one decade those of 1, 2 and 5 may be fewer than two.
@@ -245,5 +212,5 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
     elif axis.unit:
         axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
     if axis.ticks:
-        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks))
-    (axes.set_xlabel if name == "x" else axes.set_ylabel)(textwrap.fill(axis.title, max(8, letters)))
+        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks), **_WORDS)
+    getattr(axes, f"set_{name}label")(textwrap.fill(axis.title, max(8, letters)), **_WORDS)

@@ -1,7 +1,8 @@
-"""Charts drawn with Plotly: each panel as the traces and the layout that ``Plotly.newPlot`` takes.
+"""Charts drawn with Plotly: of each panel the traces, and what the layout has that other panels do not share.
 
 Same colours, dashes, symbols, bands and scales as :mod:`.draw_matplotlib`. A panel is a plot of its own, so that a
-narrow screen shows panels below each other; the page's legend switches a key in all panels of a chart.
+narrow screen shows panels below each other; the page's legend switches a key in all panels of a chart. Fonts, margins
+and the colours of axes are the page's (``page.js``).
 """
 
 from __future__ import annotations
@@ -15,18 +16,9 @@ from kdrbench.suite.reports.tables.numbers import brief
 
 # Those whose names differ from ours.
 _SYMBOLS = {Symbol.NONE: "circle", Symbol.DOT: "circle", Symbol.CROSS: "x-thin", Symbol.TRIANGLE: "triangle-up"}
-_FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
+_UNSEEN = {"visible": False}
 # Pixels of the letters of named rows, of which there may be two dozen.
 _NAMED = 10
-_SURROUNDINGS = {
-    "font": _FONT,
-    "showlegend": False,
-    "hovermode": "closest",
-    "hoverlabel": {"bgcolor": "#fff", "font": {"color": "#111"}},
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "#fff",
-}
-_AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
 # Beyond this many powers of two every second one is labelled, and so on.
 _MOST_POWERS = 9
 # A screen shows no more digits, nor more points of a median and of a single run.
@@ -63,20 +55,20 @@ def _picture(panel: Panel) -> dict[str, Any]:
         "source": f"data:image/png;base64,{panel.picture}",
         "hovertemplate": f"{_plain(panel.x.title)} %{{x}}, {_plain(panel.y.title)} %{{y}}<extra></extra>",
     }
-    layout = {
-        **_SURROUNDINGS,
-        "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
-        "xaxis": {"visible": False, "constrain": "domain"},
-        "yaxis": {"visible": False, "constrain": "domain", "scaleanchor": "x", "autorange": "reversed"},
-    }
-    return {"data": [trace], "layout": layout}
+    square = {**_UNSEEN, "constrain": "domain"}
+    axes = {"xaxis": square, "yaxis": {**square, "scaleanchor": "x", "autorange": "reversed"}}
+    return {"data": [trace], "layout": {"margin": {"l": 0, "r": 0, "t": 4, "b": 0}, **axes}}
 
 
 def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
-    if series.mark is Mark.BARS:
-        return [_bars(series, panel)]
+    """Return the trace of a series, after the two of its band where it has one."""
     if series.mark is Mark.STEPS:
         series = series.thinned(_POINTS_OF_A_RUN if series.faint else _POINTS)
+    common = {"name": series.key, "legendgroup": series.key, "x": _rounded(series.x)}
+    shown = common | {"y": _rounded(series.y)} | _pointed_at(series, panel)
+    band = [] if series.lower is None or series.upper is None else [series.lower, series.upper]
+    if series.mark is Mark.BARS:
+        return [{"type": "bar", "marker": {"color": series.hue}, **shown, **(_whiskers(series, *band) if band else {})}]
     line = {
         "color": series.hue,
         "width": 1.0 if series.faint else 1.3 if series.line.is_thin else 2.2,
@@ -84,83 +76,46 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }
     marked = series.mark is Mark.POINTS or series.symbol is not Symbol.NONE
-    trace = {
-        "type": "scatter",
-        "mode": "markers" if series.mark is Mark.POINTS else "lines+markers" if marked else "lines",
-        "line": line,
-        "marker": _marker(series),
-        "opacity": 0.45 if series.faint else 1.0,
-        **_common(series, panel),
-    }
-    return [*_band(series, line), trace]
+    mode = "markers" if series.mark is Mark.POINTS else "lines+markers" if marked else "lines"
+    edge = {"type": "scatter", "mode": "lines", "line": {**line, "width": 0}, "hoverinfo": "skip", **common}
+    # Two lines without ink, the area between them filled.
+    edges = [{**edge, "y": _rounded(values)} | fill for values, fill in zip(band, ({}, _fill(series)), strict=False)]
+    look = {"line": line, "marker": _marker(series), "opacity": 0.45 if series.faint else 1.0}
+    return [*edges, {"type": "scatter", "mode": mode, **look, **shown}]
 
 
-def _common(series: Series, panel: Panel) -> dict[str, Any]:
+def _fill(series: Series) -> dict[str, str]:
+    red, green, blue = (int(series.hue[place : place + 2], 16) for place in (1, 3, 5))
+    return {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
+
+
+def _whiskers(series: Series, lower: list[float], upper: list[float]) -> dict[str, Any]:
+    above = _rounded(high - y for high, y in zip(upper, series.y, strict=True))
+    below = _rounded(y - low for low, y in zip(lower, series.y, strict=True))
+    lengths = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+    return {"error_y": {**lengths, "thickness": 1, "width": 3}}
+
+
+def _pointed_at(series: Series, panel: Panel) -> dict[str, Any]:
+    """Return what a reader sees who points at a point."""
     name = series.key if series.key == series.label else f"{series.key}, {series.label}"
     shown = "<br>".join(filter(None, (f"<b>{_plain(name)}</b>", _hover(panel.x, "x"), _hover(panel.y, "y"))))
-    common: dict[str, Any] = {
-        "name": series.key,
-        "legendgroup": series.key,
-        "x": _rounded(series.x),
-        "y": _rounded(series.y),
-        "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
-    }
-    return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
+    if not series.words:
+        return {"hovertemplate": f"{shown}<extra></extra>"}
+    return {"hovertemplate": f"{shown}<br>%{{text}}<extra></extra>", "text": list(map(_plain, series.words))}
 
 
 def _marker(series: Series) -> dict[str, Any]:
     # A thin cross is all outline.
-    outline = 1.8 if series.symbol is Symbol.CROSS else 0
-    line = {"width": outline, "color": series.hue}
+    line = {"width": 1.8 if series.symbol is Symbol.CROSS else 0, "color": series.hue}
     return {"symbol": _SYMBOLS.get(series.symbol, str(series.symbol)), "size": 7, "color": series.hue, "line": line}
-
-
-def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return two lines without ink, the area between them filled."""
-    if series.lower is None or series.upper is None:
-        return []
-    red, green, blue = (int(series.hue[place : place + 2], 16) for place in (1, 3, 5))
-    edge: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines",
-        "line": {**line, "width": 0},
-        "name": series.key,
-        "legendgroup": series.key,
-        "x": _rounded(series.x),
-        "hoverinfo": "skip",
-    }
-    fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
-    return [{**edge, "y": _rounded(series.lower)}, {**edge, **fill, "y": _rounded(series.upper)}]
-
-
-def _bars(series: Series, panel: Panel) -> dict[str, Any]:
-    trace: dict[str, Any] = {"type": "bar", "marker": {"color": series.hue}, **_common(series, panel)}
-    if series.lower is not None and series.upper is not None:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": _rounded(upper - y for upper, y in zip(series.upper, series.y, strict=True)),
-            "arrayminus": _rounded(y - lower for lower, y in zip(series.lower, series.y, strict=True)),
-            "thickness": 1,
-            "width": 3,
-        }
-    return trace
 
 
 def _layout(panel: Panel) -> dict[str, Any]:
     if panel.is_empty:
         middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
-        return {
-            **_SURROUNDINGS,
-            "margin": {"l": 12, "r": 12, "t": 8, "b": 12},
-            "xaxis": {"visible": False},
-            "yaxis": {"visible": False},
-            "annotations": [{**middle, "text": NOTHING}],
-        }
+        return {"xaxis": _UNSEEN, "yaxis": _UNSEEN, "annotations": [{**middle, "text": NOTHING}]}
     return {
-        **_SURROUNDINGS,
-        "margin": {"l": 64, "r": 12, "t": 8, "b": 48},
-        "barmode": "group",
         "xaxis": _axis(panel.x, [x for series in panel.series for x in series.x]),
         "yaxis": _axis(panel.y, [y for series in panel.series for y in series.y]),
     }
@@ -169,7 +124,7 @@ def _layout(panel: Panel) -> dict[str, Any]:
 def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
     seconds = axis.unit == "s"
     unit = f" [{axis.unit}]" if axis.unit and (not seconds or axis.scale is Scale.LOG2) else ""
-    shown: dict[str, Any] = {**_AXIS, "title": {"text": _plain(axis.title) + unit, "standoff": 8}}
+    shown: dict[str, Any] = {"title": {"text": _plain(axis.title) + unit, "standoff": 8}}
     if axis.ticks:
         names = {"tickvals": list(axis.ticks.values()), "ticktext": [_plain(name) for name in axis.ticks]}
         return {**shown, **names, "automargin": True, "tickfont": {"size": _NAMED}}

@@ -10,69 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
-from kdrbench.suite.reports.figures.chart import COLOURS, Line, Symbol
+from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line, Symbol
 from kdrbench.suite.reports.records import REFERENCE, Config
-from kdrbench.suite.reports.tables.labels import CONVERGED, is_converged, stem_of
+from kdrbench.suite.reports.tables.labels import is_converged, stem_of
 
-# Of converged variants that leave saddles, beside those that do not.
-_ESCAPING = (Line.LONG_DASHED, Symbol.STAR)
-# Of each round of the colours: line and symbol of a method, then of its converged variant.
-_ROUNDS = (
-    ((Line.SOLID, Symbol.DOT), (Line.DASHED, Symbol.SQUARE)),
-    ((Line.DOTTED, Symbol.TRIANGLE), (Line.DASH_DOT, Symbol.DIAMOND)),
-    ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
-    ((Line.TWO_DASHES, Symbol.HEXAGON), (Line.DASH_TWO_DOTS, Symbol.TRIANGLE_DOWN)),
-)
-_BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = range(len(COLOURS))
-# Round and colour of all solvers of config.yaml, those that a configuration does not define included: a record beside
-# it may have them. What shares a colour is akin. Controls are none of the bright ones.
-_SOLVERS = {
-    "ism": (0, _BLUE),
-    "dg": (0, _RED),
-    "sm": (0, _GREEN),
-    "gm": (0, _PURPLE),
-    "cg": (0, _ORANGE),
-    "lbfgs": (1, _ORANGE),
-    "scipy": (2, _ORANGE),
-    "ism_2018": (0, _SKY),
-    "ism_10": (1, _BLUE),
-    "ism_published_1_d": (2, _BLUE),
-    "ism_random": (3, _BLUE),
-    "ism_published": (3, _SKY),
-    "dg_10": (1, _RED),
-    "dg_greedy": (3, _RED),
-    "sm_10": (1, _GREEN),
-    "gm_10": (1, _PURPLE),
-    "random": (1, _BLACK),
-    "shuffled_labels": (2, _BLACK),
-    "first_axes": (1, _SKY),
-    "principal_axes": (2, _SKY),
-    "discriminant_axes": (3, _BLACK),
-}
-# These are never beside the solvers above.
-_LOW_RANK = {
-    "burg": (0, _BLUE),
-    "von_neumann": (0, _RED),
-    "von_neumann_trace": (1, _RED),
-    "definite_boost": (0, _GREEN),
-    "definite_boost_exact": (1, _GREEN),
-    "definite_boost_own_range": (2, _GREEN),
-}
-_KERNELS = {
-    "gaussian": _BLUE,
-    "polynomial": _RED,
-    "linear": _GREEN,
-    "squared": _PURPLE,
-    "multiquadric": _ORANGE,
-    "gaussian_polynomial": _SKY,
-}
-
-
-_NOTE = (
-    "Thin dotted lines are methods of a reference, in the colour of the method: their times, those of "
-    "another machine, are not shown."
-)
+_LOOKS = declared("names")["looks"]
 # The solver whose projections are shown.
 _SHOWN = "ism_converged"
 
@@ -94,8 +39,9 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
     again from the first.
     """
     names = list(solvers)
-    places: dict[str, tuple[int, int]] = _SOLVERS | _LOW_RANK
-    free = [place for place in product(range(len(_ROUNDS)), range(len(COLOURS))) if place not in _SOLVERS.values()]
+    places: dict[str, Any] = _LOOKS["solvers"] | _LOOKS["low_rank"]
+    taken = list(map(tuple, _LOOKS["solvers"].values()))
+    free = [place for place in product(range(len(_LOOKS["rounds"])), range(len(COLOURS))) if place not in taken]
     unplaced = [name for name in dict.fromkeys(stem_of(name) for name in names) if name not in places]
     places |= {name: free[count % len(free)] for count, name in enumerate(unplaced)}
     return {name: _style(name, places[stem_of(name)]) for name in names}
@@ -103,14 +49,14 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
 
 def note_of_reference(solvers: Iterable[str]) -> str:
     """Return what a caption says where methods of a reference are drawn; empty where none is."""
-    return f" {_NOTE}" if any(name.endswith(REFERENCE) for name in solvers) else ""
+    return f" {declared('words')['reference']}" if any(name.endswith(REFERENCE) for name in solvers) else ""
 
 
 def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     """Return the colour of each kernel; the user's own have what those beside them leave, in the order they come."""
     names = list(kernels)
-    colours = {name: _KERNELS[name] for name in names if name in _KERNELS}
-    free = [colour for colour in range(_BLACK) if colour not in colours.values()] or [_BLACK]
+    colours = {name: _LOOKS["kernels"][name] for name in names if name in _LOOKS["kernels"]}
+    free = [colour for colour in range(BLACK) if colour not in colours.values()] or [BLACK]
     uncoloured = [name for name in names if name not in colours]
     return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
 
@@ -126,6 +72,6 @@ def _style(name: str, place: tuple[int, int]) -> Style:
         dots = Line.TWO_DOTS if is_converged(name) else Line.DOTS
         return replace(_style(name.removesuffix(REFERENCE), place), line=dots)
     number, colour = place
-    plain, converged = _ROUNDS[number]
-    looks = {"": plain, CONVERGED: converged}
-    return Style(colour, *looks.get(name.removeprefix(stem_of(name)).lstrip("_"), _ESCAPING))
+    variant = name.removeprefix(stem_of(name)).lstrip("_") or "plain"
+    line, symbol = _LOOKS["rounds"][number].get(variant, _LOOKS["escaping"])
+    return Style(colour, Line(line), Symbol(symbol))

@@ -11,6 +11,7 @@ import numpy as np
 
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, marked, warning_of
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Settings, Split, ending_of
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FORMATS, NO_CELL, Format
@@ -21,23 +22,16 @@ if TYPE_CHECKING:
 # A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
 UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
 # Which cells may be bold, printed below every table that marks the best.
-BOLD_MEANS = (
-    "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
-    "same runs do not tell from it, where they tell some other method from it (Wilcoxon signed ranks, corrected by "
-    "Holm; six runs or more). A run stopped at a limit of time, memory or iterations, or of disturbed time, is never "
-    "the best."
-)
+BOLD_MEANS: str = declared("words")["bold"]
 # Of a table's rows. The first solve of each run, and the median of its repeats where it was short enough to have any.
 METRICS = ("time_s", "warm_s", "cost", "quality")
 TIMES = ("time_s", "warm_s")
 # What the referee found of a final projection, where that is no optimum.
 SADDLE, NOT_STATIONARY = "saddle", "not_stationary"
 # One definition for every solver, printed wherever endings are.
-CONVERGED_MEANS = (
-    "Converged: the relative stationarity |(I - WW')G| / |G| of the final projection W, where G is the gradient of F, "
-    f"is at most {STATIONARY:.0e}. The referee measures it after the run, off the clock, exactly and in double "
-    "precision. A solver that says converged above that was stopped by its own rule, as published ones are."
-)
+CONVERGED_MEANS: str = declared("words")["converged"].format(tolerance=f"{STATIONARY:.0e}")
+# All in the order of lists.
+ENDINGS = (str(Status.CONVERGED), OWN_RULE, *(str(status) for status in Status if status is not Status.CONVERGED))
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.

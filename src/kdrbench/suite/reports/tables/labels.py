@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kdrbench.datasets.registry import load_registry
-from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE
+from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
@@ -25,11 +26,7 @@ FIRST_SOLVE, WARM_MEDIAN = "first solve", "warm median"
 # Of axes.
 SOLVER_TIME = f"time, {FIRST_SOLVE}"
 # Printed with every table and figure of times.
-TIMES_MEAN = (
-    "Times are wall-clock seconds of a run's first solve, without data, imports and evaluation: the same number in "
-    "tables, figures, tests, claims and lists of runs. The warm median is that of a run's repeats, where its solve was "
-    "short enough to have any; nothing is decided by it."
-)
+TIMES_MEAN: str = declared("words")["times"]
 
 
 @dataclass(frozen=True)
@@ -42,80 +39,14 @@ class Measure:
     highest_is_best: bool = False
 
 
+_NAMES = declared("names")
 MEASURES = {
-    "time_s": Measure(
-        FIRST_SOLVE.capitalize(),
-        numbers.duration,
-        "wall-clock time of a run's first solve, without data, imports and evaluation",
-    ),
-    "warm_s": Measure(
-        WARM_MEDIAN.capitalize(),
-        numbers.duration,
-        "median time of a run's repeats, where its solve was short enough to have any",
-    ),
-    "cost": Measure("Cost", numbers.quantity, "cost -F of the final projection, evaluated exactly; lower is better"),
-    "gap": Measure(
-        "Above best known",
-        numbers.gap,
-        "distance of the final cost above the best known one, over its size: the lowest that any solver saw in the "
-        "same run, or that an atlas has stored",
-    ),
-    "accuracy": Measure(
-        "Accuracy", numbers.percentage, "share of the test samples that an SVM labels rightly", highest_is_best=True
-    ),
-    "nmi": Measure(
-        "NMI", numbers.agreement, "normalised mutual information of clusters and classes, 0 to 1", highest_is_best=True
-    ),
-    "nmi_given": Measure(
-        "NMI to given", numbers.agreement, "the same to the clustering that was given; lower is better"
-    ),
-    "n_components": Measure("q", numbers.count, "number of components q"),
-    "error": Measure(
-        "Training error", numbers.percentage, "share of the rows that an SVM fitted to them labels wrongly"
-    ),
+    name: Measure(**{**measure, "shown": getattr(numbers, measure["shown"])})
+    for name, measure in _NAMES["measures"].items()
 }
 METRIC_TITLES = {name: measure.title for name, measure in MEASURES.items()} | {"train_accuracy": "Training accuracy"}
 DEFINITIONS = {name: measure.words for name, measure in MEASURES.items()}
 FORMATS = {name: measure.shown for name, measure in MEASURES.items()}
-# Where capital letters alone would not read well.
-_METHODS = {
-    "ism_published": "ISM, one eigendecomposition",
-    "ism_published_1_d": "ISM, one eigendecomposition, scale 1/d",
-    "lda_svm": "LDA + SVM",
-    "pca_svm": "PCA + SVM",
-    "nca_svm": "NCA + SVM",
-    "kernel_pca_svm": "KPCA + SVM",
-    "spectral_clustering": "SC",
-    "pca_spectral_clustering": "PCA + SC",
-    "label_spreading": "Label spreading",
-}
-_SPELLED_OUT = {
-    "ISM": "Iterative Spectral Method",
-    "DG": "Dimension Growth",
-    "SM": "gradient steps on the Stiefel manifold",
-    "GM": "trust regions on the Grassmann manifold",
-    "CG": "conjugate gradients on the Grassmann manifold",
-    "LBFGS": "limited-memory BFGS on the Grassmann manifold",
-    "SC": "spectral clustering",
-}
-_KERNELS = {
-    **{f"relative_{number}": f"Relative, {number} neighbours" for number in (10, 20, 30)},
-    NO_KERNEL: "Baselines",
-    "gaussian_polynomial_ones": "Gaussian + polynomial, weights one",
-}
-_LOW_RANK = {
-    "none": "no constraints",
-    "learned": "all constraints",
-    "original": "the original kernel",
-    "burg": "Burg",
-    "von_neumann": "von Neumann",
-    "burg_converged": "Burg, Newton",
-    "von_neumann_converged": "von Neumann, Newton",
-    "von_neumann_trace": "von Neumann, trace one",
-    "definite_boost": "DefiniteBoost",
-    "definite_boost_exact": "DefiniteBoost, exact steps",
-    "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
-}
 # Before the first underscore of a solver's name.
 _SOLVERS = frozenset({"cg", "dg", "gm", "ism", "lbfgs", "scipy", "sm"})
 # Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names
@@ -132,7 +63,7 @@ def dataset_label(name: str) -> str:
 
 def kernel_label(name: str) -> str:
     """Return the kernel's name as tables and figures print it; methods without one are baselines."""
-    return _KERNELS.get(name) or name.capitalize().replace("_", " + ")
+    return _NAMES["kernels"].get(name) or name.capitalize().replace("_", " + ")
 
 
 def method_label(name: str) -> str:
@@ -157,7 +88,7 @@ def label_in_text(label: str) -> str:
 def abbreviations_in(*texts: str) -> str:
     """Return what the abbreviations of solvers that occur in texts stand for, as "DG: Dimension Growth"; or nothing."""
     words = {word for text in texts for word in re.findall(r"\w+", text)}
-    known = [f"{short}: {name}" for short, name in _SPELLED_OUT.items() if short in words]
+    known = [f"{short}: {name}" for short, name in _NAMES["abbreviations"].items() if short in words]
     return f"{'; '.join(known)}." if known else ""
 
 
@@ -165,7 +96,7 @@ def method_alone(name: str) -> str:
     """Return the name of the method without its variant; what is no abbreviation that is known is printed as it is."""
     method = stem_of(name)
     abbreviated = method in _ABBREVIATIONS or method.partition("_")[0] in _SOLVERS
-    return _METHODS.get(method) or (method.upper().replace("_", " ") if abbreviated else method)
+    return _NAMES["methods"].get(method) or (method.upper().replace("_", " ") if abbreviated else method)
 
 
 def stem_of(name: str) -> str:
@@ -176,7 +107,7 @@ def stem_of(name: str) -> str:
 
 def low_rank_label(method: str) -> str:
     """Return the name of a method of low-rank kernel learning."""
-    return _LOW_RANK.get(method, method)
+    return str(_NAMES["low_rank"].get(method, method))
 
 
 def learner_name(learner: str, variant: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,40 +12,10 @@ from importlib.resources import files
 from typing import Any
 
 from kdrbench.errors import InputError
+from kdrbench.suite.reports.declared import declared
 
-# Names that differ between the configuration and the published numbers.
-_NAMES = {
-    "dataset": {"cancer-137": "cancer"},
-    # The papers' combination is aligned with labels; the sum with weights one is ours alone.
-    "kernel": {"gaussian_polynomial": "gaussian+polynomial", "none": ""},
-    "method": {
-        "ism_published": "ism",
-        "ism_published_1_d": "ism",
-        "ism_2018": "ism2018",
-        # Of experiments that follow a published protocol.
-        "dg_greedy": "dg",
-        **{f"ism_authors{version}": "ism" for version in ("", "_1")},
-        **{f"sm_authors{version}": "sm" for version in ("", "_1")},
-        **{f"gm_authors_{steps}": "gm" for steps in (1, 4, 20, 50)},
-        "dg_authors": "dg",
-        # Baselines are named by what is done before the classifier or the clustering.
-        "svm": "none",
-        "pca_svm": "pca",
-        "spectral_clustering": "none",
-        "pca_spectral_clustering": "pca",
-    },
-}
-# Parts of data sets on which authors ran single tables, and the name they print.
-_PARTS = {"wine-142": "wine", "car-346": "car"}
 # The paper that uses a part of Cancer and prints the name of the whole.
 _OWN_ROWS_OF = "ismplus"
-# As pages print them.
-_PAPERS = {
-    "neurips2019": "NeurIPS 2019",
-    "ismplus": "ISM+",
-    "kpca_trick": "KPCA trick 2010",
-    "lowrank2006": "Low-rank kernels 2006",
-}
 # The tables of the papers, and what their texts and figures say.
 _FILES = ("published.csv", "published_lowrank.csv", "published_text.csv")
 _AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
@@ -100,22 +69,18 @@ def _find(place: tuple[str, ...]) -> PublishedNumber | None:
     if row is None:
         return None
     rules, scale = _rules(axes), _scale(axes)
-    return PublishedNumber(
-        text=row["text"],
-        status=row["status"],
-        value=float(row["value"]) * scale if row["value"] else None,
-        std=float(row["std"]) * scale if row["std"] else None,
-        why="; ".join(rule["why"] for rule in rules if "why" in rule),
-        stake=_stake(axes),
-        fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
-        protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
-        scale=scale,
-        runs_of={axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()},
-    )
+    value, std = (float(row[name]) * scale if row[name] else None for name in ("value", "std"))
+    words: dict[str, Any] = {
+        name: "; ".join(rule[name] for rule in rules if name in rule) for name in ("why", "fitted", "protocol")
+    }
+    runs_of = {axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()}
+    more: dict[str, Any] = {"stake": _stake(axes), "scale": scale, "runs_of": runs_of}
+    return PublishedNumber(row["text"], row["status"], value, std, **words, **more)
 
 
 def _rules(axes: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [rule for rule in _readings() if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
+    readings = declared("tables/readings")["reading"]
+    return [rule for rule in readings if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
 
 
 def _scale(axes: Mapping[str, str]) -> float:
@@ -135,20 +100,21 @@ def _stake(axes: Mapping[str, str]) -> float:
 
 def paper_label(name: str) -> str:
     """Return the paper's name as pages print it."""
-    return _PAPERS.get(name, name)
+    return str(declared("names")["papers"].get(name, name))
 
 
 def published_name(axis: str, ours: str) -> str:
     """Return the name that the published numbers have for our ``dataset``, ``kernel`` or ``method``."""
-    return _PARTS.get(ours, _NAMES[axis].get(ours, ours))
+    names = declared("names")["published"]
+    return str((names["part"] | names[axis]).get(ours, ours))
 
 
 def our_name(axis: str, printed: str, paper: str) -> str:
     """Return our name of a printed ``dataset`` or ``kernel``: the Cancer data of ISM+ are not those of NeurIPS 2019."""
     if axis == "dataset" and paper != _OWN_ROWS_OF:
         return printed
-    inverse = {name: ours for ours, name in _NAMES[axis].items()}
-    return inverse.get(printed, printed)
+    inverse = {name: ours for ours, name in declared("names")["published"][axis].items()}
+    return str(inverse.get(printed, printed))
 
 
 def published_numbers(**table: str) -> list[dict[str, str]]:
@@ -181,10 +147,3 @@ def _rows() -> dict[tuple[str, ...], dict[str, str]]:
         text = files("kdrbench.suite.reports.tables").joinpath(name).read_text(encoding="utf-8")
         rows.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
     return rows
-
-
-@cache
-def _readings() -> list[dict[str, Any]]:
-    text = files("kdrbench.suite.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
-    readings: list[dict[str, Any]] = tomllib.loads(text)["reading"]
-    return readings

@@ -7,41 +7,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.tables.labels import abbreviations_in
 
 if TYPE_CHECKING:
     import jinja2
 
 UNCONVERGED, WARNED, FLAGGED = "\u2020", "\u2021", "\u00a7"
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"$\sim$",
-    "^": r"\^{}",
-    "\u00b1": r"$\pm$",
-    "\u00d7": r"$\times$",
-    ">": r"$>$",
-    "<": r"$<$",
-    "|": r"$|$",
-    '"': "''",
-    "\u2013": "--",
-    "\u00a7": r"$^\S$",
-    "\u2020": r"$^\dagger$",
-    "\u2021": r"$^\ddagger$",
-}
 
 
 @dataclass(frozen=True)
@@ -98,15 +78,11 @@ class Table:
         for row in self.rows:
             if len(row) != len(self.columns):
                 texts = " | ".join(entry.text for entry in row)
-                raise InputError(
-                    f"table {self.name!r} has {len(self.columns)} columns; this row has {len(row)}: {texts}"
-                )
+                raise InputError(f"table {self.name!r} has {len(self.columns)} columns; a row has {len(row)}: {texts}")
+        n_numbers = len(self.columns) - self.n_labels
         for line in self.groups:
-            if (width := sum(group.width for group in line)) != len(self.columns) - self.n_labels:
-                raise InputError(
-                    f"table {self.name!r} has {len(self.columns) - self.n_labels} columns of numbers; its groups have "
-                    f"{width}"
-                )
+            if (width := sum(group.width for group in line)) != n_numbers:
+                raise InputError(f"table {self.name!r} has {n_numbers} columns of numbers; its groups have {width}")
 
     @property
     def rows(self) -> list[list[Entry]]:
@@ -115,13 +91,16 @@ class Table:
 
     def to_json(self) -> str:
         """Return the table as JSON, without ``listed``."""
-        return json.dumps({key: value for key, value in asdict(self).items() if key != "listed"})
+        return json.dumps({key: value for key, value in vars(self).items() if key != "listed"}, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Table:
         """Return the table that :meth:`to_json` has written."""
         content: dict[str, Any] = json.loads(text)
-        blocks = [[list(map(_entry_of, row)) for row in block] for block in content["blocks"]]
+        blocks = [
+            [[Entry(**{**entry, "axes": tuple(entry.get("axes", ()))}) for entry in row] for row in block]
+            for block in content["blocks"]
+        ]
         groups = [[Group(**group) for group in line] for line in content["groups"]]
         return cls(**{**content, "blocks": blocks, "groups": groups})
 
@@ -130,10 +109,6 @@ class Table:
         if self.listed:
             return csv_text(list(self.listed[0]), (row.values() for row in self.listed))
         return csv_text(self.columns, ([entry.text for entry in row] for row in self.rows))
-
-
-def _entry_of(fields: dict[str, Any]) -> Entry:
-    return Entry(**{**fields, "axes": tuple(fields.get("axes", ()))})
 
 
 def entries(texts: Iterable[object]) -> list[Entry]:
@@ -203,13 +178,8 @@ class Section:
 
 def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> None:
     """Write ``stem`` as .tex, .html, .csv and .json; each appears whole."""
-    texts = {
-        "tex": render_latex(table),
-        "html": render_html(table, sections),
-        "csv": table.to_csv(),
-        "json": table.to_json(),
-    }
-    for kind, text in texts.items():
+    texts = {"tex": render_latex(table), "html": render_html(table, sections)}
+    for kind, text in (texts | {"csv": table.to_csv(), "json": table.to_json()}).items():
         write_text(stem.parent / f"{stem.name}.{kind}", text)
 
 
@@ -225,69 +195,46 @@ def plain_environment() -> jinja2.Environment:
     """Return what fills in the templates of reports; words that are given are no markup."""
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kdrbench.suite.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    spaces: Any = {"trim_blocks": True, "lstrip_blocks": True}
+    loader = jinja2.PackageLoader("kdrbench.suite.reports")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **spaces)
     environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"))
     return environment
 
 
 def render_latex(table: Table) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
-    columns = "l" * table.n_labels + "r" * (len(table.columns) - table.n_labels)
+    blocks = ["\n".join(_line(map(_cell, row)) for row in _without_repeats(block, table)) for block in table.blocks]
     groups = [text for line in table.groups for text in _group_lines(line, table.n_labels)]
-    body: list[str] = []
-    for place, block in enumerate(table.blocks):
-        body += [r"\midrule"] if place else []
-        body += [_line(map(_cell, row)) for row in _without_repeats(block, table)]
     remarks = [f"{'; '.join(table.remarks)}."] if table.remarks else []
-    caption = " ".join(map(escape, [table.title, *table.notes, *remarks]))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            r"\resizebox{\linewidth}{!}{%",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            *groups,
-            _line(map(escape, table.columns)),
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}}",
-            r"\end{table}",
-            "",
-        ]
+    frame = files("kdrbench.suite.reports").joinpath("templates", "table.tex").read_text(encoding="utf-8")
+    return frame.format(
+        caption=" ".join(map(escape, [table.title, *table.notes, *remarks])),
+        columns="l" * table.n_labels + "r" * (len(table.columns) - table.n_labels),
+        head="\n".join([*groups, _line(map(escape, table.columns))]),
+        body="\n\\midrule\n".join(blocks),
     )
 
 
 def _without_repeats(block: list[list[Entry]], table: Table) -> list[list[Entry]]:
     """Return the rows of a block of a table with groups, each first label said once, as the papers do."""
-    if not table.groups:
-        return block
-    above = ["", *(row[0].text for row in block)]
+    above = ["", *(row[0].text for row in block)] if table.groups else [None] * len(block)
     return [[Entry(""), *row[1:]] if row[0].text == label else row for label, row in zip(above, block, strict=False)]
 
 
 def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
     """Return a line of headings, each over its columns, and the rules below it."""
-    titles, rules, column = [], "", n_labels + 1
+    titles, rules, column = [""] * n_labels, "", n_labels + 1
     for group in groups:
         titles.append(rf"\multicolumn{{{group.width}}}{{c}}{{{escape(group.title)}}}")
-        if group.title:
-            rules += rf"\cmidrule(lr){{{column}-{column + group.width - 1}}}"
+        rules += rf"\cmidrule(lr){{{column}-{column + group.width - 1}}}" if group.title else ""
         column += group.width
-    return [_line([""] * n_labels + titles), rules]
+    return [_line(titles), rules]
 
 
 def escape(text: str) -> str:
     """Return plain text as LaTeX."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+    return text.translate(str.maketrans(declared("names")["latex"]))
 
 
 def number(text: str) -> str:

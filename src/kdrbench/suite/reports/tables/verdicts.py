@@ -14,24 +14,16 @@ over the folds of one partition is no estimate of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.tables.cells import TIMES, Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 
 # What each verdict means, as pages print it.
-VERDICT_MEANINGS = {
-    "reproduced": "within the rounding of the printed number, or within two standard errors of the difference, by how "
-    "the mean varies over redrawn partitions or draws; where a single draw is printed, by how single draws vary, and "
-    "within 5 % (costs) or 0.05 (shares)",
-    "close": "within a quarter of what is at stake, the range of the printed numbers beside it, and within 5 % "
-    "(costs), 0.05 (shares) or a quarter (counts)",
-    "not judged": "times in seconds, which belong to a machine; their ratios are judged as effects",
-    "not comparable": "runs of another protocol than that of the paper, such as fewer folds; they count nowhere",
-    "stopped": "a stated limit of time, memory or sweeps ended our runs; what they had is shown",
-    "not run": "runs are missing or failed",
-}
+VERDICT_MEANINGS: Mapping[str, str] = declared("words")["verdicts"]
 VERDICT_RULES = " ".join(f"{verdict.capitalize()}: {meaning}." for verdict, meaning in VERDICT_MEANINGS.items())
 _SHARE_AT_STAKE = 0.25
 _CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25

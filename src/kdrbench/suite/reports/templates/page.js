@@ -69,16 +69,25 @@ function draw(place, panel) {
   return Plotly.react(place, data, { ...layout, dragmode }, PLOT);
 }
 
+// What all plots share.
+const SURROUNDINGS = {
+  showlegend: false,
+  hovermode: "closest",
+  barmode: "group",
+  paper_bgcolor: "rgba(0,0,0,0)",
+  margin: { l: 64, r: 12, t: 8, b: 48 },
+};
+
 // Black lines are white ones in the dark; the other colours are seen on both.
 function themed({ data, layout }, dark = isDark()) {
   const [ink, ground, grid] = dark ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
   const colour = (value) => (dark && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
   const recoloured = (part) => part && { ...part, color: colour(part.color) };
-  const axes = Object.fromEntries(["xaxis", "yaxis"].map((name) => [name, { ...layout[name], gridcolor: grid, linecolor: "#8a939b" }]));
+  const axes = Object.fromEntries(["xaxis", "yaxis"].map((name) => [name, { zeroline: false, showline: true, ticks: "outside", ...layout[name], gridcolor: grid, linecolor: "#8a939b" }]));
   const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: dark ? "#7ec3ee" : "#005a8c" };
   return {
     data: data.map((trace) => ({ ...trace, ...(trace.line && { line: recoloured(trace.line) }), ...(trace.marker && { marker: recoloured(trace.marker) }) })),
-    layout: { ...layout, ...axes, modebar, font: { ...layout.font, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
+    layout: { ...SURROUNDINGS, ...layout, ...axes, modebar, font: { family: "system-ui, sans-serif", size: 12, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
   };
 }
 

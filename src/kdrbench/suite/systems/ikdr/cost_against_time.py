@@ -137,7 +137,7 @@ def _series(
         for run, curve in curves[solver].items():
             above = curve[:, 1] - best[run]
             relative = np.maximum(above / max(abs(best[run]), np.finfo(float).tiny), _SMALLEST_GAP)
-            gaps[run] = np.column_stack([curve[:, 0], relative, above])
+            gaps[run] = np.column_stack([curve[:, 0], relative])
         endings = runs[runs["method"] == solver].set_index("run")["status"]
         series += _of_one_solver(gaps, endings, method_label(solver), styles[solver])
     return series
@@ -154,13 +154,11 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
         if chosen:
             last = np.array([gaps[run][-1] for run in chosen])
             details = [f"run {run}: {str(endings[run]).replace('_', ' ')}" for run in chosen]
-            x, y, absolute = last.T.tolist()
-            marks = {"faint": True, "words": details, "absolute": absolute}
-            series.append(Series(title, x, y, Mark.POINTS, symbol, **marks, **common))
+            x, y = last.T.tolist()
+            series.append(Series(title, x, y, Mark.POINTS, symbol, faint=True, words=details, **common))
     if gaps:
         places, quartiles = _quartiles(list(gaps.values()))
-        absolute = _quartiles([curve[:, [0, 2]] for curve in gaps.values()])[1][1]
-        middle = _steps("median", np.column_stack([places, quartiles[1], absolute]), common | {"line": style.line})
+        middle = _steps("median", np.column_stack([places, quartiles[1]]), common | {"line": style.line})
         if len(gaps) > 1:
             middle = replace(middle, lower=quartiles[0].tolist(), upper=quartiles[2].tolist())
         series.append(middle)
@@ -168,8 +166,8 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
 
 
 def _steps(label: str, curve: np.ndarray, common: dict[str, Any], *, faint: bool = False) -> Series:
-    x, y, absolute = curve.T.tolist()
-    return Series(label, x, y, Mark.STEPS, faint=faint, absolute=absolute, **common)
+    x, y = curve.T.tolist()
+    return Series(label, x, y, Mark.STEPS, faint=faint, **common)
 
 
 def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[int, np.ndarray]:

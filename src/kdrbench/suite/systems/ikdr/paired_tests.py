@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -101,31 +101,42 @@ def compared(methods: Sequence[str], settings: Mapping[str, Settings]) -> list[t
     return pairs
 
 
-def paired_tests(runs: pd.DataFrame, *, settings: Mapping[str, Settings] | None = None) -> list[PairedTest]:
+def paired_tests(
+    runs: pd.DataFrame,
+    *,
+    settings: Mapping[str, Settings] | None = None,
+    chosen: tuple[str, str] | None = None,
+) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
-    Tested are the pairs of :func:`compared` by the ``settings`` that solvers declare.
+    Tested are the pairs of :func:`compared` by the ``settings`` that solvers declare; or two ``chosen`` methods,
+    however few runs they share, and Holm then corrects over all cells of a metric.
     """
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
     for metric in TESTED:
-        for place, cell in usable.groupby(CELL, sort=False):
-            tests = list(_tests(place, cell, metric, settings or {}))  # type: ignore[arg-type]
+        cells = usable.groupby(CELL, sort=False)
+        families = [list(_tests(place, cell, metric, settings or {}, chosen)) for place, cell in cells]  # type: ignore[arg-type]
+        for tests in [list(chain(*families))] if chosen else families:
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
 
 
 def _tests(
-    place: tuple[str, str, str], cell: pd.DataFrame, metric: str, settings: Mapping[str, Settings]
+    place: tuple[str, str, str],
+    cell: pd.DataFrame,
+    metric: str,
+    settings: Mapping[str, Settings],
+    chosen: tuple[str, str] | None,
 ) -> Iterator[PairedTest]:
-    methods = list(dict.fromkeys(cell["method"]))
+    methods = list(chosen or dict.fromkeys(cell["method"]))
     counted = clean_times(cell) if metric == "time_s" else cell
     table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
-    for first, second in compared(methods, settings):
-        both = table[[first, second]].dropna()
-        if len(both) < FEWEST_PAIRS:
+    for first, second in [chosen] if chosen else compared(methods, settings):
+        both = table[[first, second]].astype(float).dropna()
+        if len(both) < (1 if chosen else FEWEST_PAIRS):
             continue
         one, other = both[first].to_numpy(), both[second].to_numpy()
         differences = without_ties(one, other) if metric == "cost" else one - other

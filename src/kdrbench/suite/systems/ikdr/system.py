@@ -318,7 +318,11 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
 def may_draw_starts(definition: Mapping[str, Any], n_features: int) -> bool:
     """Return whether the solver of a cell may draw further starts (:mod:`kdrbench.solvers.portfolio`)."""
     method = definition["method"]
-    if method["method"] != "ism_safeguarded" or definition["paradigm"] != SUPERVISED or definition["starts"] > 1:
+    if (
+        method["method"] != "ism_safeguarded"
+        or definition["paradigm"] != Paradigm.SUPERVISED
+        or definition["starts"] > 1
+    ):
         return False
     if (asked := method.get("portfolio")) is not None:
         return bool(asked > 1)
