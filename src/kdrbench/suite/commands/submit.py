@@ -20,13 +20,14 @@ from kdrbench.plugins import is_file_name
 from kdrbench.solvers.registry import NAMED
 from kdrbench.suite.archive.pack import SUBMITTED, Packing
 from kdrbench.suite.commands.experiment import defined
-from kdrbench.suite.commands.options import CHECKOUT, FILE, checked_grid, read_configs
+from kdrbench.suite.commands.options import CHECKOUT, FILE, read_configs
 from kdrbench.suite.commands.packing import LICENCE, PACKED
 from kdrbench.suite.commands.run import run_batch, show_progress
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import name_of
 from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN
 
@@ -89,7 +90,7 @@ def _grid(rules: Path, name: str, definition: dict[str, Any]) -> Grid:
         raise InputError(f"{name!r} is the name of a solver of kdrbench; rename the file to submit yours beside it")
     runs = {one: {**config["experiments"][one], "solvers": [name], "baselines": []} for one in config["run"]}
     named = config.get("name") or name_of(rules)
-    return checked_grid({**config, "name": named, "solvers": {name: definition}, "experiments": runs})
+    return load_grid({**config, "name": named, "solvers": {name: definition}, "experiments": runs})
 
 
 def _check_contract(solver: str) -> None:
