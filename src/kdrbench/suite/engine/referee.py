@@ -99,7 +99,7 @@ class Referee:
         return value, clock.seconds
 
     @contextmanager
-    def writing(self, what: str) -> Iterator[None]:
+    def writing(self, what: str = "checkpoint") -> Iterator[None]:
         """Make a file that cannot be written the bench's fault."""
         try:
             yield
