@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import yaml
+from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
 from scipy.optimize import minimize
 
 from kdrbench.datasets import Dataset, load_dataset
@@ -32,7 +33,6 @@ from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
 from kdrbench.suite.reports.tables.published_numbers import find_published
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ("as they are", "standardised", "in [0, 1]")
