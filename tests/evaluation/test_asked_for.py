@@ -2,6 +2,8 @@
 
 import pickle
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,12 @@ def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
     objective = objective_of(ALL[kernel], gamma)
     lacking = ("hessian_vector", "hessian_vectors", "hessian")
     assert_equal_oracles(PairwiseSumProblem(objective), DenseProblem(objective), 2, 1e-10, without=lacking)
+
+
+def test_autograd_keeps_its_digits_far_from_the_origin():
+    near = objective_of(Gaussian(2.0))
+    far = AutomaticProblem(replace(near, features=near.array + 1e6))
+    np.testing.assert_allclose(far.gradient(random_projection()), DenseProblem(near).gradient(random_projection()), 1e-6)
 
 
 def test_sums_over_pairs_stop_when_told():
