@@ -2,8 +2,8 @@
 
 import doctest
 import re
-import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -61,8 +61,8 @@ def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, mo
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
         if "which is not installed" in message:
-            monkeypatch.setitem(sys.modules, "pandas", None)
-            monkeypatch.setattr("kdrbench.suite.cli._MODULES", {"compare": "pandas.none"})
+            lacking = ModuleNotFoundError("No module named 'pandas'", name="pandas")
+            monkeypatch.setattr("kdrbench.suite.cli.import_module", Mock(side_effect=lacking))
         result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
         actual = result.stderr

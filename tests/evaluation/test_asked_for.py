@@ -44,7 +44,9 @@ def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
 def test_autograd_keeps_its_digits_far_from_the_origin():
     near = objective_of(Gaussian(2.0))
     far = AutomaticProblem(replace(near, features=near.array + 1e6))
-    np.testing.assert_allclose(far.gradient(random_projection()), DenseProblem(near).gradient(random_projection()), 1e-6)
+    np.testing.assert_allclose(
+        far.gradient(random_projection()), DenseProblem(near).gradient(random_projection()), 1e-6
+    )
 
 
 def test_sums_over_pairs_stop_when_told():
