@@ -1,7 +1,6 @@
 """The evaluators that are only asked for, autograd and the sum over pairs, against the dense arrays."""
 
 import pickle
-
 from dataclasses import replace
 
 import numpy as np
