@@ -56,6 +56,16 @@ def test_shared_jobs_of_an_experiment_are_assembled_again(workspaces):
     assert (workspaces / ".workspace/e/iris/it/0-1").is_dir()
 
 
+def test_tables_of_other_configurations_stay(workspaces):
+    tables = [workspaces / name / file for name in ("mine", "other") for file in ("ikdr.csv", "merged/e.csv")]
+    tables[3] = workspaces / "other/merged/g.csv"
+    for table in tables:
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.touch()
+    assert kdrbench("forget", "e/wine/it", "--results", workspaces).exit_code == 0
+    assert [table.exists() for table in tables] == [False, False, True, True]
+
+
 def test_runs_are_not_forgotten_while_a_process_works_on_them(workspaces):
     folder = workspaces / ".workspace/e/wine/it/0-0"
     with workspace_lock(folder.with_name("0-0.lock"), folder):

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.suite.reports.tables.labels import method_label
+from kdrbench.suite.reports.tables.labels import kernel_label, method_label
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, number, render_latex, write_table
 
 
@@ -74,3 +74,15 @@ def test_numbers_have_minus_signs_and_powers_in_latex():
 )
 def test_a_solver_of_ones_own_is_printed_as_it_is_called(name, label):
     assert method_label(name) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("gaussian_polynomial", "Gaussian + polynomial"),
+        ("my_kernel", "my_kernel"),
+        ("relative_10", "Relative, 10 neighbours"),
+    ],
+)
+def test_a_kernel_of_a_user_is_no_combination(name, label):
+    assert kernel_label(name) == label

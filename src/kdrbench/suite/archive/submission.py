@@ -72,7 +72,7 @@ def _rules_of(record: PackedRecord) -> dict[str, Any]:
     """Return by key what has to be equal for solvers that are shown together."""
     config = record.config
     experiments = {name: config["experiments"][name] for name in config["run"]}
-    kernels = {name: config["kernels"][name] for one in experiments.values() for name in one["kernels"]}
+    kernels = {name: config["kernels"][name] for one in experiments.values() for name in one.get("kernels", ())}
     shared = {key: config.get(key) for key in ("name", "seed", "limits", "timing")}
     return shared | {
         "kernels": kernels,

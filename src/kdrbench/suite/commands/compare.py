@@ -72,8 +72,10 @@ def compare(
     answers = merged_answers(runs, experiment)
     if as_json:
         click.echo(json.dumps([asdict(answer) for answer in answers]))
-    else:
+    elif answers:
         echo_answers(answers, matrices=True)
+    else:
+        click.echo("kdrbench: there are no merged rows to compare: run the workflow", err=True)
     sys.exit(0 if answers else 1)
 
 

@@ -54,7 +54,10 @@ def submit(solver: str, rules: Path, out: Path | None) -> None:
     leave_when_told()
     results, place = Path("results", f"submission-{name}"), out or Path(f"submission-{name}")
     n_runs, most_s = _most(grid)
-    click.echo(f"{counted(n_runs, 'run')} by the rules of {rules}: at most {most_s / 60:.3g} minutes of the solver")
+    click.echo(
+        f"{counted(n_runs, 'run')} by the rules of {rules}: at most {most_s / 60:.3g} minutes of the solver\n"
+        f"Runs that have ended are kept in {results}: after Ctrl-C the same command goes on with what is left"
+    )
     for batch in grid.batches():
         click.echo(_in_words(batch, _rows(grid, batch, results)))
     if file.read_bytes() != code:

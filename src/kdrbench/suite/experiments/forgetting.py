@@ -33,8 +33,9 @@ _Arrays = Mapping[str, NDArray[Any]]
 def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
     """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
 
-    With ``runs`` only these of each cell are forgotten. Files of shared jobs and merged tables go as well: they are
-    assembled again from all workspaces, which :func:`restore_workspaces` makes where they are gone.
+    With ``runs`` only these of each cell are forgotten. Files of shared jobs go as well, and the merged tables of
+    configurations with this experiment: they are assembled again from all workspaces, which
+    :func:`restore_workspaces` makes where they are gone.
 
     Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
     """
@@ -56,9 +57,9 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -
             if path.stem == CHEAP or job[: len(parts)] == parts:
                 path.unlink()
         # Snakemake makes a missing file only for what is missing as well.
-        tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
-        for path in tables:
-            path.unlink(missing_ok=True)
+        for merged in (*results.glob(f"merged/{parts[0]}.csv"), *results.glob(f"*/merged/{parts[0]}.csv")):
+            for path in (merged, *merged.parent.parent.glob("*.csv")):
+                path.unlink()
 
 
 def restore_workspaces(results: Path, grid: Grid, experiment: str) -> None:

@@ -62,7 +62,12 @@ def dataset_label(name: str) -> str:
 
 
 def kernel_label(name: str) -> str:
-    """Return the kernel's name as tables and figures print it; methods without one are baselines."""
+    """Return the kernel's name as tables and figures print it; methods without one are baselines.
+
+    A combination is named by its members. Other names with an underscore are a user's own.
+    """
+    if "_" in name and not set(name.split("_")) <= set(_NAMES["looks"]["kernels"]):
+        return str(_NAMES["kernels"].get(name, name))
     return _NAMES["kernels"].get(name) or name.capitalize().replace("_", " + ")
 
 
