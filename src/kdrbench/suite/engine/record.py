@@ -177,8 +177,8 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
         raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
     for name, value in values.items():
         if not _is_of(value, kind_of := types[name]):
-            said = getattr(kind_of, "__name__", kind_of)
-            raise RecordError(f"column {name} holds {value!r:.80}, which is not of type {said}")
+            type_name = getattr(kind_of, "__name__", kind_of)
+            raise RecordError(f"column {name} holds {value!r:.80}, which is not of type {type_name}")
     if values["status"] not in set(Status):
         raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
     provenance = {name: values[name] for name in _types_of(Provenance)}

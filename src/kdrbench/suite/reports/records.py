@@ -197,7 +197,7 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _record_of(runs: pd.DataFrame) -> type[Record]:
-    """Return the class of a table's rows: the one of whose own columns it has most, if over half of them."""
+    """Return the class of a table's rows: the class with most of its own columns in the table, if over half."""
     shares: dict[type[Record], float] = {Record: 0.5}
     for kind in (build_system(name).record for name in SYSTEMS):
         own = own_column_types(kind).keys()  # type: ignore[arg-type]
