@@ -33,6 +33,8 @@ _DPI = 220
 # minus sign would be a second one.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 _STYLE |= {"pdf.fonttype": 42, "ps.fonttype": 42}
+# Titles keep their height: no tick labels stand above a panel that they had to avoid.
+_STYLE |= {"axes.titley": 1.0}
 # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
 _WORDS: Any = {"fontfeatures": ["-liga"]} if hasattr(Text, "set_fontfeatures") else {}
 # Of a usual letter, in inches.
