@@ -19,6 +19,8 @@ from typing import IO
 
 from kdrbench.errors import InputError
 
+Version = tuple[int, int, int]
+
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
@@ -124,6 +126,12 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
     """
     with replacing(path, durable=durable) as stream:
         stream.write(content)
+
+
+def version_of(path: Path) -> Version:
+    """Return what tells a file from the one that replaces it: its inode, size in bytes and time in nanoseconds."""
+    state = path.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def drop_unfinished(path: Path) -> None:

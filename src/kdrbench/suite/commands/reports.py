@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import wraps
-from itertools import count
+from itertools import count, groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -243,7 +243,9 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
 
     # Those of many rows first: none is left for one core at the end.
     tables = sorted(tables_of(runs.config).items(), key=lambda one: -sum(map(size, one[1].experiments)))
-    figures = [name for name, one in figures_of(runs.config).items() if can_be_drawn(one, runs.config, runs.store)]
+    drawn = {name: one for name, one in figures_of(runs.config).items() if can_be_drawn(one, runs.config, runs.store)}
+    # One process draws the figures of an experiment: it reads the rows once.
+    figures = [list(names) for _, names in groupby(drawn, key=lambda name: drawn[name].experiments)]
     n_calls, n_ended = len(figures) + len(tables) + 2, count(1)
     line = ProgressLine(_LINE_S, _TERMINAL_S)
     # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
@@ -254,23 +256,28 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
             begun = [pool.submit(*call) for call in calls]
             for ended in as_completed(begun):
                 ended.result()
-                line.show(f"kdrbench: {next(n_ended)} of {n_calls} reports")
+                line.show(f"kdrbench: {next(n_ended)} of {n_calls} steps")
             return [call.result() for call in begun]
 
-        (answers, pages), *_ = made(
-            (_papers, runs, out), *((_report, runs, out, f"{FIGURE_FOLDER}{name}") for name in figures)
-        )
+        (answers, pages), *_ = made((_papers, runs, out), *((_figures, runs, out, names) for names in figures))
         # Pages of tables show figures, and the dashboard shows both; of runs beside a record the answers are others.
         made(*((_report, runs, out, name, (pages.get(name), one.figures)) for name, one in tables))
         made((write_dashboard, runs, out, None if runs.config.get("include") else answers))
     line.end()
-    return len(figures) + len(tables)
+    return len(drawn) + len(tables)
 
 
 def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
     """Write what is said of papers; return the answers, and the tables that were made for it, by name."""
     source = write_papers(runs, out)
     return list(source.answers.values()), source.pages
+
+
+def _figures(runs: Runs, out: Path, names: list[str]) -> None:
+    """Draw figures of the same rows."""
+    with with_included(runs) as source:
+        for name in names:
+            make_report(f"{FIGURE_FOLDER}{name}", source, out)
 
 
 def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str, ...]] = (None, ())) -> None:

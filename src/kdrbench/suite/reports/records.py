@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.files import Version, version_of
 from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
@@ -44,6 +46,8 @@ __all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
+# Merged tables that a process keeps.
+_KEPT = 8
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
@@ -68,15 +72,21 @@ def of_papers(config: Config) -> Config:
 
 
 def read_runs(path: Path) -> pd.DataFrame:
-    """Read a merged table.
+    """Read a merged table; of a process the last few are kept, as long as their files stay as they are.
 
     Raises ``InputError`` where there is none, and ``DamagedError`` for one that is not as it was written.
     """
+    if not path.is_file():
+        raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
+    return _table(path, version_of(path)).copy()
+
+
+@lru_cache(_KEPT)
+def _table(path: Path, version: Version) -> pd.DataFrame:
+    """Read the merged table of a version of its file."""
     # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
     import pandas as pd
 
-    if not path.is_file():
-        raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
     try:
         runs = _parsed(path)
     except (ValueError, KeyError) as error:
@@ -90,7 +100,7 @@ def read_runs(path: Path) -> pd.DataFrame:
             runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
     of_text = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
     # Rows of columns of pandas' own type of text take several times as long to take.
-    return runs.astype(dict.fromkeys(of_text, object)).copy()
+    return runs.astype(dict.fromkeys(of_text, object))
 
 
 def _parsed(path: Path) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError
-from kdrbench.files import replacing
+from kdrbench.files import Version, replacing, version_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
@@ -49,7 +50,7 @@ class BestKnown:
     def of(cls, store: Path, config: Config) -> BestKnown:
         """Return what all files of solutions in ``store`` hold; of one problem the lower cost counts."""
         paths = sorted((store / OPTIMA).glob("*.npz"))
-        return cls(config, _lowest(chain.from_iterable(read_solutions(path).items() for path in paths)))
+        return cls(config, _lowest_of(tuple((path, version_of(path)) for path in paths)))
 
     def best(self, problem: tuple[str, str, str, int], seen: Iterable[float]) -> float:
         """Return the lowest cost known of a problem: of those ``seen`` in its runs and the stored one.
@@ -67,6 +68,12 @@ def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
     """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest."""
     charts = (chart for _, chart in read_charts(runs, findings))
     return _lowest((chart.problem, Solution(float(chart.costs[0]), chart.optima[0])) for chart in charts)
+
+
+@lru_cache(1)
+def _lowest_of(files: tuple[tuple[Path, Version], ...]) -> Mapping[str, Solution]:
+    """Return what files of solutions hold, each in its version, for all figures that a process draws."""
+    return _lowest(chain.from_iterable(read_solutions(path).items() for path, _ in files))
 
 
 def _lowest(solutions: Iterable[tuple[str, Solution]]) -> dict[str, Solution]:
