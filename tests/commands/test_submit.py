@@ -72,7 +72,7 @@ def test_a_submission_holds_rows_with_their_origin_and_the_file():
         (
             "kernel.py",
             KERNEL,
-            "kernel.py holds none of the solvers, which alone can be submitted, but one of the kernels",
+            "kernel.py holds one of the kernels; only solvers can be submitted: `kdrbench new solver`",
         ),
         ("random.py", SOLVER, "'random' is the name of a solver of kdrbench; rename the file"),
         (

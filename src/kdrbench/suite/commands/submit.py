@@ -78,7 +78,7 @@ def _own_solver(solver: str) -> tuple[str, dict[str, Any]]:
         raise InputError(f"a submission is a Python file of your own, not {solver!r}; `kdrbench new solver` writes one")
     section, name, definition = defined(solver)
     if section != "solvers":
-        raise InputError(f"{solver} holds none of the solvers, which alone can be submitted, but one of the {section}")
+        raise InputError(f"{solver} holds one of the {section}; only solvers can be submitted: `kdrbench new solver`")
     return name, definition
 
 
