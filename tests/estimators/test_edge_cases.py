@@ -145,7 +145,7 @@ def test_tangent_spaces_too_large_to_form_the_hessian(case):
         rng = np.random.default_rng(0)
         features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
     params = kernel if isinstance(kernel, dict) else None
-    model = InterpretableKDR(3, kernel="gaussian" if params else kernel, kernel_params=params)
+    model = InterpretableKDR(3, kernel="gaussian" if params else kernel, kernel_params=params, tol=1e-6)
     certified(model, features, labels)
     assert model.result_.counters["hessian"] == 0
 

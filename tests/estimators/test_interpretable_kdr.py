@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.datasets import Standardiser, synthetic
@@ -106,6 +107,27 @@ def test_what_is_known_must_be_given_and_fit(paradigm):
 def test_an_early_end_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="sm_converged ended as max_iterations: .*; raise max_iter, now 2"):
         InterpretableKDR(n_components=2, solver="sm_converged", max_iter=2).fit(X, Y)
+
+
+def test_a_fit_ends_where_the_objective_hardly_grows_unless_a_tolerance_is_given():
+    # Neighbouring features are nearly the same, so that the default bandwidth is narrow, and F is flat.
+    rng, labels = np.random.default_rng(1), np.arange(300) % 3
+    shifts = 10.0 * np.sin(np.outer(labels + 1, np.linspace(0, 3, 120)))
+    features = StandardScaler().fit_transform(np.cumsum(rng.standard_normal((300, 120)), axis=1) + shifts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        early, exact = (InterpretableKDR(5, tol=tol).fit(features[:150], labels[:150]) for tol in (None, 1e-6))
+    assert early.n_iter_ < 100 < 300 < exact.n_iter_
+    assert early.objective_ > 0.999 * exact.objective_
+    assert early.result_.message.startswith("F - F(0) grew by at most 1e-05 of itself over the last 5 steps")
+    assert early.certificate_.stationarity > 1e-6
+    early_accuracy, accuracy = (
+        KNeighborsClassifier(5)
+        .fit(model.transform(features[:150]), labels[:150])
+        .score(model.transform(features[150:]), labels[150:])
+        for model in (early, exact)
+    )
+    assert early_accuracy >= accuracy > 0.95
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,12 @@ class NewtonSearch:
         return self._held_model
 
 
+def quasi_newton_from(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
+    """Return steps of limited-memory BFGS from W, preconditioned by Phi of a W near it."""
+    inverse = IsmPreconditioner(surrogate, point).solve_at
+    return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
+
+
 class ModelStep(NamedTuple):
     """A tangent step, the decrease of the model along it, its length, and whether the trust region cut it."""
 

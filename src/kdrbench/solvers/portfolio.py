@@ -24,11 +24,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem, in_row_space, is_approximable, value_and_gradient_of
-from kdrbench.solvers.geometry.curvature import IsmPreconditioner
+from kdrbench.problems import PassStoppedError, Problem, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.newton import quasi_newton_from
 
 # Measured on MNIST, cubic kernel, q = 10: with 250 or 400 samples the best maxima are mostly missed, with 500 found.
 # The last number bounds what is held of samples that are streamed.
@@ -63,7 +63,7 @@ def chosen_start(
         for candidate in candidates:
             _advance(candidate, _STEPS, first, monitor)
         points = [candidate.point for candidate in candidates]
-    finalists = [_candidate(problem, first, surrogate)]
+    finalists = [quasi_newton_from(problem, first, surrogate)]
     finalists += [_after_ism(problem, point, 1) for point in _better(problem, points)]
     for finalist in finalists:
         _advance(finalist, _LAST_STEPS, _best(finalists).point, monitor)
@@ -104,12 +104,7 @@ def _after_ism(problem: Problem, point: FloatArray, n_steps: int) -> QuasiNewton
     for _ in range(n_steps):
         surrogate = problem.surrogate(point)
         point = leading_eigenvectors(surrogate, point.shape[1])[1]
-    return _candidate(problem, point, surrogate)
-
-
-def _candidate(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
-    inverse = IsmPreconditioner(surrogate, point).solve_at
-    return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
+    return quasi_newton_from(problem, point, surrogate)
 
 
 def _advance(candidate: QuasiNewtonSearch, n_steps: int, shown: FloatArray, monitor: Monitor) -> None:
