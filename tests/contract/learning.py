@@ -153,6 +153,16 @@ def _many_starts(name: str) -> dict[str, Any]:
     return {"objective": model.objective_, "iterations": model.n_iter_}
 
 
+def _early_end(name: str) -> dict[str, Any]:
+    """Return what a reducer finds in a tangent space of more than 400 dimensions, in which fits end early."""
+    features, codes = samples(100, 90)
+    # Neighbouring features are nearly the same: F is flat.
+    model = build_reducer(name, 5, 1).fit(np.cumsum(features, axis=1), codes)
+    # A control holds the model that it has fitted to shuffled labels.
+    model = getattr(model, "estimator_", model)
+    return {"objective": model.objective_, "iterations": model.n_iter_}
+
+
 class _Layout:
     """What UMAP is asked for: its descent is chaotic, and another package's."""
 
@@ -235,6 +245,10 @@ CANARIES = [
     canary("selection kernels", "selection/cross_validated selection/aligned learner/dne", _chosen_kernels),
     *(canary(f"reducer {name}", f"reducer/{name}", _projected, name) for name in METHODS),
     canary("reducer kdr_polynomial in many features", "reducer/kdr_polynomial", _many_starts, "kdr_polynomial"),
+    *(
+        canary(f"reducer {name} in many features", f"reducer/{name}", _early_end, name)
+        for name in ("kdr_gaussian", "shuffled_kdr")
+    ),
     *(canary(f"baseline {name}", f"baseline/{name}", _of_baseline, name) for name in BASELINES),
     canary("judge league", "judge/league", _judged),
 ]
