@@ -147,9 +147,10 @@ def _projected(name: str) -> dict[str, Any]:
     return {"distances": np.linalg.norm(shown[:, None] - shown, axis=2), "components": shown.shape[1]}
 
 
-def _many_starts(name: str) -> dict[str, Any]:
-    """Return what a reducer finds in many features, where it draws further starts."""
-    model = build_reducer(name, 3, 1).fit(*samples(200, 45))
+def _in_many_features(name: str, n_components: int, n_samples: int, n_features: int) -> dict[str, Any]:
+    """Return what a reducer finds in many features, where it draws further starts or ends where F hardly grows."""
+    model = build_reducer(name, n_components, 1).fit(*samples(n_samples, n_features))
+    model = getattr(model, "estimator_", model)
     return {"objective": model.objective_, "iterations": model.n_iter_}
 
 
@@ -234,7 +235,14 @@ CANARIES = [
     canary("learner kernel tricks", "learner/dne learner/nca learner/lmnn selection/plain", _by_kernel_tricks),
     canary("selection kernels", "selection/cross_validated selection/aligned learner/dne", _chosen_kernels),
     *(canary(f"reducer {name}", f"reducer/{name}", _projected, name) for name in METHODS),
-    canary("reducer kdr_polynomial in many features", "reducer/kdr_polynomial", _many_starts, "kdr_polynomial"),
+    *(
+        canary(f"reducer {name} in many features", f"reducer/{name}", _in_many_features, name, *sizes)
+        for name, *sizes in (
+            ("kdr_polynomial", 3, 200, 45),
+            ("kdr_gaussian", 5, 120, 100),
+            ("shuffled_kdr", 5, 120, 100),
+        )
+    ),
     *(canary(f"baseline {name}", f"baseline/{name}", _of_baseline, name) for name in BASELINES),
     canary("judge league", "judge/league", _judged),
 ]
