@@ -212,7 +212,7 @@ def test_twins_share_what_was_made_of_the_data():
     assert evaluators[0]._sums is evaluators[1]._sums
     # What is held of a point is not shared.
     twins[0].gradient(projection)
-    assert evaluators[1]._point is None
+    assert evaluators[1]._held is None
     pickle.loads(pickle.dumps(problem)).value(random_projection(n_features=10))
 
 

@@ -35,7 +35,7 @@ from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
 
-class LowRankProblem(PairSums):
+class LowRankProblem(PairSums["_Point"]):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
     ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for
@@ -56,7 +56,6 @@ class LowRankProblem(PairSums):
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
-        self._forget()
 
     def linearised_at(self, projection: FloatArray) -> LowRankProblem:
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
@@ -71,9 +70,6 @@ class LowRankProblem(PairSums):
         """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
         factor = self._at(projection).factored
         return factor.trace <= self.tolerance * len(factor.columns)
-
-    def _forget(self) -> None:
-        self._point: _Point | None = None
 
     def _samples(self, projection: FloatArray) -> FloatArray:
         return self._at(projection).samples
@@ -156,22 +152,17 @@ class LowRankProblem(PairSums):
             raise InputError("the kernel is not finite on these samples: scale the features")
         return factor._replace(columns=np.ascontiguousarray(factor.columns, dtype=self._dtype))
 
-    def _at(self, projection: FloatArray) -> _Point:
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            # The old factor is as large as the new one.
-            self._forget()
-            samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-            # Squared distances are differences of squares; degrees and products are blind to an offset.
-            samples -= samples.mean(axis=0)
-            self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
-        return self._point
+    def _made_at(self, projection: FloatArray) -> _Point:
+        samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+        # Squared distances are differences of squares; degrees and products are blind to an offset.
+        samples -= samples.mean(axis=0)
+        return _Point(samples, self._factor(samples), self._sums)
 
 
 @dataclass
 class _Point:
-    """One W with the factor B of its kernel matrix, whose columns are in ``factored``."""
+    """P = XW with the factor B of its kernel matrix, whose columns are in ``factored``."""
 
-    projection: FloatArray
     samples: FloatArray
     factored: Factor
     sums: GammaSums
