@@ -11,16 +11,13 @@ from kdrbench.evaluation.base import curvature_form
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
-from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import (
-    Combination,
     Gaussian,
     Pairing,
     Polynomial,
     RelativeGaussian,
-    Term,
     build_kernel,
     gram_matrix,
 )
@@ -58,27 +55,6 @@ def test_the_curvature_form_by_pairs(pairing, offset):
     got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
     # Centred, an offset costs its own rounding only.
     np.testing.assert_allclose(got, expected, atol=1e-12 * max(10.0, offset) * np.abs(expected).max())
-
-
-def hollow(kernel, samples):
-    matrix = gram_matrix(kernel, samples)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
-def test_exact_factors_are_taken_while_they_are_narrow():
-    many = np.random.default_rng(0).standard_normal((400, 3))
-    asked = Evaluation(evaluator="factored")
-    both = Combination((Term(2.0, KERNELS["polynomial"]), Term(0.5, KERNELS["squared"])))
-    for kernel, width in ((KERNELS["linear"], 3), (KERNELS["polynomial"], 20), (KERNELS["squared"], 5), (both, 25)):
-        form = gram_operator(kernel, many, asked)
-        assert isinstance(form, FactorGram)
-        # A polynomial has all its monomials; of the linear kernel the constant may be one more.
-        assert width <= form.left.shape[1] <= width + 1
-        np.testing.assert_allclose(form.degrees(), hollow(kernel, many).sum(axis=1), rtol=1e-9, atol=1e-7)
-        few = many[: 4 * form.left.shape[1] - 1]
-        assert isinstance(gram_operator(kernel, few, asked), PanelGram)
-    assert isinstance(gram_operator(KERNELS["gaussian"], many, asked), PanelGram)
 
 
 def test_a_factor_grows_beyond_what_was_set_aside_for_it():
