@@ -16,7 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import has_constant_slope, has_powers_of_products
+from kdrbench.kernels.combination import has_constant_slope, has_powers_of_products
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 from kdrbench.samples import Report

@@ -34,7 +34,15 @@ from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bases import Powers, powers
 from kdrbench.evaluation.cost_model import as_polynomial
 from kdrbench.evaluation.skyline import WeightedGrams
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
+from kdrbench.evaluation.weights import (
+    GammaSums,
+    Rows,
+    cleaned_degrees,
+    initial_surrogate,
+    own_weights,
+    rows_of,
+    weighted_gram,
+)
 from kdrbench.kernels import Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
@@ -61,15 +69,14 @@ class FactoredProblem(PairSums["_Point"]):
         # Class by class: a chunk is then of one class mostly.
         gamma = gamma if gamma.class_order is None else gamma.of(gamma.class_order)
         self._threads = threads if self._device.is_host else 1
-        sums = GammaSums(gamma, self._threads)
         self._objective, self._polynomial = objective, polynomial
-        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(gamma.n_samples)
+        diagonal = own_weights(gamma) if gamma.zero_diagonal else np.zeros(gamma.n_samples)
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
-            diagonal = 2.0 * cleaned_degrees(sums, gamma.n_samples)
+            diagonal = 2.0 * cleaned_degrees(gamma)
         self._diagonal = self._device.up(diagonal)
-        self._sums = sums if self._device.is_host else GammaSums(gamma, device=self._device)
-        self._grams = None if not self._device.is_host else WeightedGrams(self._features, threads)
+        self._sums = GammaSums(gamma, threads, self._device)
+        self._grams = WeightedGrams(self._features, threads) if self._device.is_host else None
 
     def _forget(self) -> None:
         super()._forget()

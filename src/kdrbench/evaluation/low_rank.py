@@ -26,7 +26,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.cost_model import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
-from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
+from kdrbench.evaluation.weights import GammaSums, initial_surrogate, own_weights, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
 from kdrbench.kernels.bounded_factor import Factor, pivoted_cholesky
 from kdrbench.kernels.combination import kernel_values
@@ -78,7 +78,10 @@ class LowRankProblem(PairSums["_Point"]):
         point = self._at(projection)
         total = float(point.degrees.sum())
         if self._objective.gamma.zero_diagonal:
-            total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns))
+            total -= float(
+                own_weights(self._objective.gamma)
+                @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns)
+            )
         return total
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
