@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -43,5 +45,6 @@ def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
 def test_a_projection_of_other_data_is_refused():
     for problem in (small_problem(), DenseProblem(small_problem().objective)):
         for oracle in ("value", "gradient", "value_and_gradient", "surrogate"):
-            with pytest.raises(InputError, match=r"must have 6 rows, got shape \(5, 2\)"):
-                getattr(problem, oracle)(random_projection(n_features=5))
+            for wrong in (np.ones((5, 2)), np.ones(6), np.ones((6, 2, 1))):
+                with pytest.raises(InputError, match=rf"must have 6 rows, got shape {re.escape(str(wrong.shape))}"):
+                    getattr(problem, oracle)(wrong)

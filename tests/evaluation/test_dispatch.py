@@ -60,12 +60,6 @@ def test_a_factor_asked_for_by_name_is_kept_however_large(problem, monkeypatch):
     assert Factor.made[1] > 0
 
 
-def test_a_projection_of_another_shape_is_refused(problem):
-    for wrong in (np.ones((5, 2)), np.ones(6), np.ones((6, 2, 1))):
-        with pytest.raises(ValueError, match="a projection must have 6 rows, got shape"):
-            problem("auto").evaluator(wrong)
-
-
 def test_distances_far_from_the_origin_keep_their_digits():
     samples = np.random.default_rng(0).standard_normal((20, 2))
     gamma = supervised_gamma(np.arange(20) % 3)

@@ -168,10 +168,6 @@ def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
     for tolerance in (0.0, 1.0, float("nan")):
         with pytest.raises(InputError, match="must be a number > 0 and < 1"):
             LowRankProblem(objective_of(100, Gaussian(1.0), n_features=10), tolerance)
-    # Nobody gets an approximation unasked.
-    objective = objective_of(3000, Gaussian(1.0))
-    assert plan(objective, 2).evaluator == "panels"
-    assert str(plan(objective, 2, Evaluation(tolerance=1e-3))).startswith("low_rank: ")
 
 
 EVALUATORS = {
