@@ -98,8 +98,3 @@ def test_oracles_they_lack_are_refused(evaluator, oracles):
         arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
         with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
             getattr(problem, oracle)(*arguments)
-
-
-def test_unknown_ways_are_refused():
-    with pytest.raises(InputError, match=r"unknown evaluator 'autogard'. Did you mean 'autograd'"):
-        build_problem(objective_of(Linear())).evaluated("autogard")
