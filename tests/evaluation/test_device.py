@@ -151,7 +151,6 @@ def noted(method, crossed):
 
 def test_only_small_arrays_cross(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", COMPAT)
-    features, labels = random_samples(n_samples=600, n_features=8)
     crossed = []
     # Nothing is read but through ``__array__``, nor written but through ``up``: arrays of numpy do not mix with these.
     monkeypatch.setattr(Device, "up", noted(Device.up, crossed))
@@ -161,8 +160,8 @@ def test_only_small_arrays_cross(monkeypatch):
         (Multiquadric(1.0), PanelProblem),
         (Polynomial(), FactoredProblem),
     ):
-        objective = TraceObjective(features, kernel, supervised_gamma(labels))
-        problem = maker(replace(objective, features=HostArray(features)))
+        objective = objective_of(600, kernel, n_features=8)
+        problem = maker(on_device(HostArray, objective))
         # Once: the order of the samples, their classes, and one number each.
         assert max(crossed) <= 600
         assert sum(crossed) <= 8 * 600
@@ -181,8 +180,7 @@ def test_only_small_arrays_cross(monkeypatch):
 def test_no_array_of_all_pairs_is_made(kernel, monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", COMPAT)
     n_samples = 6000
-    features, labels = random_samples(n_samples=n_samples)
-    problem = build_problem(TraceObjective(HostArray(features), kernel, supervised_gamma(labels)))
+    problem = build_problem(on_device(HostArray, objective_of(n_samples, kernel)))
     with traced_memory() as traced:
         problem.value_and_gradient(random_projection())
         problem.surrogate(random_projection())
@@ -191,8 +189,7 @@ def test_no_array_of_all_pairs_is_made(kernel, monkeypatch):
 
 
 def test_a_pass_can_be_stopped(up):
-    features, labels = random_samples(n_samples=N)
-    problem = PanelProblem(on_device(up, TraceObjective(features, Gaussian(1.0), supervised_gamma(labels))), panel=16)
+    problem = PanelProblem(on_device(up, objective_of(N, Gaussian(1.0))), panel=16)
     shares = []
     problem.report = lambda share: shares.append(share) or len(shares) < 3
     with pytest.raises(PassStoppedError):

@@ -179,36 +179,25 @@ def placed_as(source, features, folder):
     return ArraySamples(features).standardised() if source == "scaled" else ArraySamples(features)
 
 
-@pytest.mark.parametrize("source", ["array", "file", "zarr", "dask", "persisted", "scaled"])
-def test_a_fit_has_the_bits_of_threads_wherever_the_samples_are(cluster, engine, source, tmp_path):
+@pytest.mark.parametrize(
+    ("source", "dependent"),
+    [*((source, False) for source in ("file", "zarr", "persisted", "scaled")), ("array", True), ("dask", True)],
+)
+def test_a_fit_has_the_bits_of_threads_wherever_the_samples_are(cluster, engine, source, dependent, tmp_path):
     from distributed import Client
 
     objective = classes(9_001)
     features, labels = objective.features, objective.gamma.codes
-    options = {"n_components": 2, "kernel": "linear", "max_iter": 20}
+    if dependent:
+        features = np.c_[features + 1e5, features[:, 0] - features[:, 1], np.ones(len(features))]
+    options = {"n_components": 2, "kernel": "squared" if dependent else "linear", "max_iter": 20}
     with Client(cluster, set_as_default=source == "persisted"):
         samples = placed_as(source, features, tmp_path)
         there = InterpretableKDR(**options, evaluation={"scheduler": cluster.scheduler_address}).fit(samples, labels)
     here = InterpretableKDR(**options, evaluation={"engine": ThreadEngine(1)})
     here.fit(placed_as("scaled" if source == "scaled" else "array", features, tmp_path), labels)
     assert cluster.scheduler_address in there.result_.evaluation
-    assert there.components_.tobytes() == here.components_.tobytes()
-    dask_engine(cluster.scheduler_address, PATIENCE_S).close()
-
-
-@pytest.mark.parametrize("source", ["array", "dask"])
-def test_dependent_features_are_left_out_on_the_workers(cluster, tmp_path, source):
-    from distributed import Client
-
-    objective = classes(5_001)
-    features, labels = objective.features, objective.gamma.codes
-    features = np.c_[features + 1e5, features[:, 0] - features[:, 1], np.ones(len(features))]
-    options = {"n_components": 2, "kernel": "squared", "max_iter": 20}
-    with Client(cluster, set_as_default=False):
-        samples = placed_as(source, features, tmp_path)
-        there = InterpretableKDR(**options, evaluation={"scheduler": cluster.scheduler_address}).fit(samples, labels)
-    here = InterpretableKDR(**options, evaluation={"engine": ThreadEngine(1)}).fit(ArraySamples(features), labels)
-    assert there.rank_ == features.shape[1] - 2
+    assert there.rank_ == 6
     assert there.components_.tobytes() == here.components_.tobytes()
     dask_engine(cluster.scheduler_address, PATIENCE_S).close()
 

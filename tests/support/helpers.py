@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared, build_kernel
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, target_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
@@ -61,22 +61,6 @@ def problem_on(name, n_components, kernel):
     dataset = load_dataset(name)
     features = Standardiser.fit(dataset.features).transform(dataset.features)
     return supervised_problem(features, dataset.labels, build_kernel({"family": kernel}, features, n_components))
-
-
-def gamma_by_loops(labels):
-    """H Y Y' H with a zero diagonal, entry by entry from the definition of each factor."""
-    n = len(labels)
-    same = [[float(labels[i] == labels[j]) for j in range(n)] for i in range(n)]
-    rows = [sum(same[i]) / n for i in range(n)]
-    mean = sum(rows) / n
-    return [[0.0 if i == j else same[i][j] - rows[i] - rows[j] + mean for j in range(n)] for i in range(n)]
-
-
-def pair(kernel, features, i, j):
-    """The a and b of one pair of samples."""
-    if kernel.pairing is Pairing.DOT:
-        return features[i], features[j]
-    return features[i] - features[j], features[i] - features[j]
 
 
 class Watcher(IterationMonitor):

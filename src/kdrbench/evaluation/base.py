@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,19 @@ from kdrbench.problems import Counters
 from kdrbench.samples import Report, Samples
 from kdrbench.samples.passes import chunks
 
+# What an evaluator holds of one W.
+Point = TypeVar("Point")
 # V -> Phi V.
 Products = Callable[[FloatArray], FloatArray]
 # Rows of the features that are multiplied at a time.
 _CHUNK = 4096
 
 
-class Evaluator(ABC):
+class Evaluator(ABC, Generic[Point]):
     """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have.
 
-    Features in memory are held, while samples that are streamed are left to passes over them.
+    Features in memory are held, while samples that are streamed are left to passes over them. What oracles at one W
+    share is held until the next W.
     """
 
     def __init__(self, features: FloatArray | Samples) -> None:
@@ -49,6 +52,7 @@ class Evaluator(ABC):
         self._n_features = int(features.shape[1])
         if not isinstance(features, Samples):
             self._features = features if is_device_array(features) else np.ascontiguousarray(features)
+        self._forget()
 
     def fresh(self) -> Self:
         """Return a problem that shares features and Gamma, with counters at zero and no point held."""
@@ -126,7 +130,7 @@ class Evaluator(ABC):
         """Ask for more accuracy where less than was asked for is proved at W; return whether it was."""
         return False
 
-    def linearised_at(self, projection: FloatArray) -> Evaluator:
+    def linearised_at(self, projection: FloatArray) -> Evaluator[Point]:
         """Return the evaluator with all its choices made as at W: its oracles change smoothly."""
         return self
 
@@ -138,9 +142,21 @@ class Evaluator(ABC):
         if projection.ndim != 2 or projection.shape[0] != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
 
-    @abstractmethod
     def _forget(self) -> None:
         """Drop what is held of any point."""
+        self._held: tuple[FloatArray, Point] | None = None
+
+    def _at(self, projection: FloatArray) -> Point:
+        """Return what oracles at W share."""
+        if self._held is None or not np.array_equal(self._held[0], projection):
+            # The old one may be as large as the new one.
+            self._held = None
+            self._held = projection.copy(), self._made_at(projection)
+        return self._held[1]
+
+    def _made_at(self, projection: FloatArray) -> Point:
+        """Make what oracles at W share."""
+        raise NotImplementedError
 
     @abstractmethod
     def _value(self, projection: FloatArray) -> float:
@@ -175,7 +191,7 @@ class Evaluator(ABC):
         )
 
 
-class PairSums(Evaluator):
+class PairSums(Evaluator[Point]):
     """Oracles from the two operators ``sloped`` and ``turned``, with samples in an ``order`` of its own but for X.
 
     Features on a device stay there, with what has as many rows. Projections, directions, gradients, matrices of d x d

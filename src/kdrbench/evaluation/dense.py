@@ -18,65 +18,60 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.weights import initial_slope
-from kdrbench.kernels import Pairing, RelativeGaussian, terms_of
+from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, derivatives_at, pairing_values
 from kdrbench.problems import TraceObjective
 
 
-class DenseProblem(PairSums):
+class DenseProblem(PairSums["_Point"]):
     """Oracles of a :class:`TraceObjective` in O(n^2) memory, O(n^2 q) time (O(n^2 d) for the surrogate)."""
 
     def __init__(self, objective: TraceObjective) -> None:
         super().__init__(objective.array)
         self._gamma = objective.gamma.dense()
         self._terms = terms_of(objective.kernel)
-        self._forget()
 
     def _value(self, projection: FloatArray) -> float:
-        self._move_to(projection)
-        return self._weighed(self._summed((0,)))
+        return self._weighed(self._at(projection).summed((0,)))
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        self._move_to(projection)
-        if "slopes" in self._held:
+        point = self._at(projection)
+        if point.has_slopes:
             return self._value(projection), self._gradient(projection)
-        both = self._summed((0, 1))
-        self._held["slopes"] = {pairing: self._gamma * slopes for pairing, (_, slopes) in both.items()}
+        both = point.summed((0, 1))
+        point.slopes = {pairing: self._gamma * slopes for pairing, (_, slopes) in both.items()}
         return self._weighed(both), self._gradient(projection)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        self._move_to(projection)
-        return _weighted(self._slopes(), columns)
+        return _weighted(self._at(projection).slopes, columns)
 
     def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
-        self._move_to(projection)
-        samples, slopes, curvatures = self._features @ projection, self._slopes(), self._curvatures()
+        point = self._at(projection)
         results = []
         for part in moved:
             turned = {
-                pairing: curvature * _beta_derivative(pairing, samples, part)
-                for pairing, curvature in curvatures.items()
+                pairing: curvature * _beta_derivative(pairing, point.samples, part)
+                for pairing, curvature in point.curvatures.items()
             }
-            results.append(_weighted(slopes, part) + _weighted(turned, samples))
+            results.append(_weighted(point.slopes, part) + _weighted(turned, point.samples))
         return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        self._move_to(projection)
-        samples = self._features @ projection
-        m, q = moved.shape[1], samples.shape[1]
+        point = self._at(projection)
+        m, q = moved.shape[1], projection.shape[1]
         form = np.zeros((m, q, m, q))
-        for pairing, curvature in self._curvatures().items():
-            form += curvature_form(pairing, curvature.__matmul__, moved, samples)
+        for pairing, curvature in point.curvatures.items():
+            form += curvature_form(pairing, curvature.__matmul__, moved, point.samples)
         return form
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        self._move_to(projection)
-        return self._surrogate_from(self._slopes())
+        return self._surrogate_from(self._at(projection).slopes)
 
     def _initial_surrogate(self) -> FloatArray:
         slopes: dict[Pairing, FloatArray] = {}
@@ -87,22 +82,42 @@ class DenseProblem(PairSums):
             slopes[term.kernel.pairing] = slopes.get(term.kernel.pairing, 0.0) + slope
         return self._surrogate_from({pairing: slope * self._gamma for pairing, slope in slopes.items()})
 
-    def _forget(self) -> None:
-        self._point: FloatArray | None = None
-        self._beta: dict[Pairing, FloatArray] = {}
-        self._held: dict[str, dict[Pairing, FloatArray]] = {}
+    def _made_at(self, projection: FloatArray) -> _Point:
+        return _Point(self._features @ projection, self._terms, self._gamma)
 
-    def _move_to(self, projection: FloatArray) -> None:
-        """Hold beta of the projection, so that value, gradient and products at one W share it."""
-        if self._point is not None and np.array_equal(self._point, projection):
-            return
-        self._forget()
-        samples = self._features @ projection
-        pairings = dict.fromkeys(term.kernel.pairing for term in self._terms)
+    def _weighed(self, sums: dict[Pairing, Sequence[FloatArray]]) -> float:
+        """Return sum_ij Gamma_ij v_ij of the first array v of each pairing."""
+        return sum(float(np.vdot(self._gamma, parts[0])) for parts in sums.values())
+
+    def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
+        surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
+        return 0.5 * (surrogate + surrogate.T)
+
+
+class _Point:
+    """P = XW and beta, with the weights of pairs there, which are made once."""
+
+    def __init__(self, samples: FloatArray, terms: Sequence[Term], gamma: FloatArray) -> None:
+        pairings = dict.fromkeys(term.kernel.pairing for term in terms)
+        self.samples, self._terms, self._gamma = samples, terms, gamma
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in pairings}
-        self._point = projection.copy()
 
-    def _summed(self, orders: tuple[int, ...]) -> dict[Pairing, Sequence[FloatArray]]:
+    @property
+    def has_slopes(self) -> bool:
+        """Whether the slopes have been made."""
+        return "slopes" in self.__dict__
+
+    @cached_property
+    def slopes(self) -> dict[Pairing, FloatArray]:
+        """G = Gamma * f'(beta)."""
+        return self._weights(1)
+
+    @cached_property
+    def curvatures(self) -> dict[Pairing, FloatArray]:
+        """Gamma * f''(beta)."""
+        return self._weights(2)
+
+    def summed(self, orders: tuple[int, ...]) -> dict[Pairing, Sequence[FloatArray]]:
         """Return sum_i mu_i g_i(beta) for each pairing, and each derivative g of f of these orders."""
         totals: dict[Pairing, Sequence[FloatArray]] = {}
         for term in self._terms:
@@ -116,28 +131,11 @@ class DenseProblem(PairSums):
             totals.setdefault(pairing, parts)
         return totals
 
-    def _weighed(self, sums: dict[Pairing, Sequence[FloatArray]]) -> float:
-        """Return sum_ij Gamma_ij v_ij of the first array v of each pairing."""
-        return sum(float(np.vdot(self._gamma, parts[0])) for parts in sums.values())
-
-    def _slopes(self) -> dict[Pairing, FloatArray]:
-        """Return G = Gamma * f'(beta), made once a point."""
-        return self._once("slopes", 1)
-
-    def _curvatures(self) -> dict[Pairing, FloatArray]:
-        """Return Gamma * f''(beta), made once a point."""
-        return self._once("curvatures", 2)
-
-    def _once(self, name: str, order: int) -> dict[Pairing, FloatArray]:
-        if name not in self._held:
-            self._held[name] = {pairing: parts[0] for pairing, parts in self._summed((order,)).items()}
-            for weights in self._held[name].values():
-                weights *= self._gamma
-        return self._held[name]
-
-    def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
-        surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
-        return 0.5 * (surrogate + surrogate.T)
+    def _weights(self, order: int) -> dict[Pairing, FloatArray]:
+        weights = {pairing: parts[0] for pairing, parts in self.summed((order,)).items()}
+        for array in weights.values():
+            array *= self._gamma
+        return weights
 
 
 def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> FloatArray:

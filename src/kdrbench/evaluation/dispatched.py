@@ -16,18 +16,18 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.kernels import has_constant_slope, has_powers_of_products
+from kdrbench.kernels.combination import has_constant_slope, has_powers_of_products
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 from kdrbench.samples import Report
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
-Shared = dict[tuple[str, bool], Evaluator]
+Shared = dict[tuple[str, bool], Evaluator[Any]]
 
 
 def _answered_at(
-    oracle: Callable[Concatenate[Evaluator, FloatArray, Arguments], Answer],
+    oracle: Callable[Concatenate[Evaluator[Any], FloatArray, Arguments], Answer],
 ) -> Callable[Concatenate[DispatchedProblem, FloatArray, Arguments], Answer]:
     """Return the oracle of a dispatched problem: the same call to the evaluator that answers at W."""
 
@@ -57,7 +57,7 @@ class DispatchedProblem:
         self.objective, self.evaluation, self._given_up = objective, evaluation, False
         # By name, and whether it was requested by that name: the options may then differ.
         self._shared: Shared = {} if shared is None else shared
-        self._own: dict[str, Evaluator] = {}
+        self._own: dict[str, Evaluator[Any]] = {}
         # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
@@ -169,7 +169,7 @@ class DispatchedProblem:
         other.counters, other.report, other.observer = self.counters, self.report, self.observer
         return other
 
-    def evaluator(self, projection: FloatArray) -> Evaluator:
+    def evaluator(self, projection: FloatArray) -> Evaluator[Any]:
         """Return the evaluator that answers calls at W."""
         self._in_its_place = None
         if projection.ndim != 2 or len(projection) != self.n_features:
@@ -189,7 +189,7 @@ class DispatchedProblem:
         reason = "a factor or a basis to the tolerance would be too large"
         return Plan("panels", reason, self.evaluation.approximates)
 
-    def _made(self, chosen: Plan) -> Evaluator:
+    def _made(self, chosen: Plan) -> Evaluator[Any]:
         name = chosen.evaluator
         if name not in self._own:
             key = (name, self.evaluation.evaluator == name)
@@ -232,7 +232,7 @@ _CLASSES = {
 }
 
 
-def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator:
+def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator[Any]:
     """Return the evaluator that a plan names; its module is imported when it is first made."""
     module, name, options = _CLASSES[chosen.evaluator]
     most = largest_rank(objective.features.shape[0], asked.memory_mib) if asked.evaluator == "auto" else None
@@ -246,7 +246,7 @@ def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluat
         "max_rank": most,
     }
     evaluator = getattr(import_module(f"kdrbench.evaluation.{module}"), name)
-    return cast(Evaluator, evaluator(objective, **{option: values[option] for option in options}))
+    return cast(Evaluator[Any], evaluator(objective, **{option: values[option] for option in options}))
 
 
 def build_problem(

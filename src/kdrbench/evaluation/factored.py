@@ -34,7 +34,15 @@ from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bases import Powers, powers
 from kdrbench.evaluation.cost_model import as_polynomial
 from kdrbench.evaluation.skyline import WeightedGrams
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
+from kdrbench.evaluation.weights import (
+    GammaSums,
+    Rows,
+    cleaned_degrees,
+    initial_surrogate,
+    own_weights,
+    rows_of,
+    weighted_gram,
+)
 from kdrbench.kernels import Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
@@ -44,7 +52,7 @@ from kdrbench.samples.passes import run_pass
 _HELD_ENTRIES = 4_000_000
 
 
-class FactoredProblem(PairSums):
+class FactoredProblem(PairSums["_Point"]):
     """Oracles of a :class:`TraceObjective` with a linear, squared or polynomial kernel.
 
     Raises ``InputError`` for another kernel.
@@ -61,19 +69,17 @@ class FactoredProblem(PairSums):
         # Class by class: a chunk is then of one class mostly.
         gamma = gamma if gamma.class_order is None else gamma.of(gamma.class_order)
         self._threads = threads if self._device.is_host else 1
-        sums = GammaSums(gamma, self._threads)
         self._objective, self._polynomial = objective, polynomial
-        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(gamma.n_samples)
+        diagonal = own_weights(gamma) if gamma.zero_diagonal else np.zeros(gamma.n_samples)
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
-            diagonal = 2.0 * cleaned_degrees(sums, gamma.n_samples)
+            diagonal = 2.0 * cleaned_degrees(gamma)
         self._diagonal = self._device.up(diagonal)
-        self._sums = sums if self._device.is_host else GammaSums(gamma, device=self._device)
-        self._grams = None if not self._device.is_host else WeightedGrams(self._features, threads)
-        self._forget()
+        self._sums = GammaSums(gamma, threads, self._device)
+        self._grams = WeightedGrams(self._features, threads) if self._device.is_host else None
 
     def _forget(self) -> None:
-        self._point: _Point | None = None
+        super()._forget()
         self._constant_surrogate: FloatArray | None = None
 
     def _samples(self, projection: FloatArray) -> FloatArray:
@@ -187,27 +193,17 @@ class FactoredProblem(PairSums):
     def _has_curvature(self) -> bool:
         return self._polynomial is not None and self._polynomial.degree > 1
 
-    def _at(self, projection: FloatArray) -> _Point:
-        """Return the quantities at W, held until the next W."""
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            self._point = _Point(
-                projection.copy(), self._moved(projection), self._polynomial, self._sums, self._diagonal
-            )
-        return self._point
+    def _made_at(self, projection: FloatArray) -> _Point:
+        return _Point(self._moved(projection), self._polynomial, self._sums, self._diagonal)
 
 
 class _Point:
-    """One W with what value, gradient and surrogate share there, each computed when first used."""
+    """P = XW with what value, gradient and surrogate share there, each computed when first used."""
 
     def __init__(
-        self,
-        projection: FloatArray,
-        samples: FloatArray,
-        polynomial: Polynomial | None,
-        sums: GammaSums,
-        diagonal: FloatArray,
+        self, samples: FloatArray, polynomial: Polynomial | None, sums: GammaSums, diagonal: FloatArray
     ) -> None:
-        self.projection, self.samples = projection, samples
+        self.samples = samples
         # -|p_i - p_j|^2 has the slopes of twice the linear kernel, but for the diagonal.
         self.polynomial = polynomial or Polynomial(degree=1, offset=0.0, scale=2.0)
         self.factor = self.polynomial.degree * self.polynomial.scale

@@ -51,7 +51,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.bases import Basis
 from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
 from kdrbench.evaluation.cost_model import PROVED, SINGLE_PRECISION
-from kdrbench.evaluation.streaming import Point, SumsProblem, add_gram
+from kdrbench.evaluation.streaming import SumsPoint, SumsProblem, add_gram
 from kdrbench.evaluation.streams import Members, Stream
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
@@ -135,10 +135,10 @@ class ClassSumsProblem(SumsProblem):
 
     def explain(self) -> str:
         """Say what the sums at the last W were, and what is proved of them."""
-        if self._point is None:
+        if self._held is None:
             return ""
         proved = "" if self._bound is None else f", {self._bound}"
-        return f"{self._point.basis}{proved}"
+        return f"{self._held[1].basis}{proved}"
 
     def refined(self, projection: FloatArray) -> bool:
         """Ask for more where the bound at W is above what was asked for; return whether it was."""
@@ -167,12 +167,10 @@ class ClassSumsProblem(SumsProblem):
         gram *= -1.0 / self._sigma**2
         return gram
 
-    def _at(self, projection: FloatArray) -> Point:
-        """Return the sums at W, less the diagonal that is 1 for every sample; held until the next W."""
-        before, point = self._point, super()._at(projection)
-        if point is not before:
-            self._bound = None
-            point.value -= self._groups.diagonal
+    def _made_at(self, projection: FloatArray) -> SumsPoint:
+        """Return the sums at W, less the diagonal that is 1 for every sample."""
+        self._bound, point = None, super()._made_at(projection)
+        point.value -= self._groups.diagonal
         return point
 
     def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
@@ -182,6 +180,6 @@ class ClassSumsProblem(SumsProblem):
     def _chosen_at(self, projection: FloatArray) -> Choice:
         """Return the basis that was chosen last if it suffices at W, and a new choice otherwise."""
         if self._chosen is None or not self._pool.covers(self._chosen, projection):
-            self._point = None
+            self._held = None
             self._chosen = self._pool.choose(projection, self._demand, proved=self._proved, by_values=self._by_values)
         return self._chosen

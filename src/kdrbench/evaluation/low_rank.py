@@ -26,7 +26,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.cost_model import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
-from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
+from kdrbench.evaluation.weights import GammaSums, initial_surrogate, own_weights, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
 from kdrbench.kernels.bounded_factor import Factor, pivoted_cholesky
 from kdrbench.kernels.combination import kernel_values
@@ -35,7 +35,7 @@ from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
 
-class LowRankProblem(PairSums):
+class LowRankProblem(PairSums["_Point"]):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
     ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for
@@ -56,7 +56,6 @@ class LowRankProblem(PairSums):
         self.tolerance, self._objective = float(tolerance), objective
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
-        self._forget()
 
     def linearised_at(self, projection: FloatArray) -> LowRankProblem:
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
@@ -72,9 +71,6 @@ class LowRankProblem(PairSums):
         factor = self._at(projection).factored
         return factor.trace <= self.tolerance * len(factor.columns)
 
-    def _forget(self) -> None:
-        self._point: _Point | None = None
-
     def _samples(self, projection: FloatArray) -> FloatArray:
         return self._at(projection).samples
 
@@ -82,7 +78,10 @@ class LowRankProblem(PairSums):
         point = self._at(projection)
         total = float(point.degrees.sum())
         if self._objective.gamma.zero_diagonal:
-            total -= float(self._sums.diagonal @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns))
+            total -= float(
+                own_weights(self._objective.gamma)
+                @ np.einsum("ij,ij->i", point.factored.columns, point.factored.columns)
+            )
         return total
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
@@ -156,22 +155,17 @@ class LowRankProblem(PairSums):
             raise InputError("the kernel is not finite on these samples: scale the features")
         return factor._replace(columns=np.ascontiguousarray(factor.columns, dtype=self._dtype))
 
-    def _at(self, projection: FloatArray) -> _Point:
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            # The old factor is as large as the new one.
-            self._forget()
-            samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
-            # Squared distances are differences of squares; degrees and products are blind to an offset.
-            samples -= samples.mean(axis=0)
-            self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
-        return self._point
+    def _made_at(self, projection: FloatArray) -> _Point:
+        samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+        # Squared distances are differences of squares; degrees and products are blind to an offset.
+        samples -= samples.mean(axis=0)
+        return _Point(samples, self._factor(samples), self._sums)
 
 
 @dataclass
 class _Point:
-    """One W with the factor B of its kernel matrix, whose columns are in ``factored``."""
+    """P = XW with the factor B of its kernel matrix, whose columns are in ``factored``."""
 
-    projection: FloatArray
     samples: FloatArray
     factored: Factor
     sums: GammaSums

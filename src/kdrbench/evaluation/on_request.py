@@ -53,7 +53,7 @@ _Traced = Any
 _ALLOWED = (Linear, Squared, Polynomial, Gaussian, Multiquadric)
 
 
-class AutomaticProblem(Evaluator):
+class AutomaticProblem(Evaluator[Callable[[FloatArray], FloatArray]]):
     """Value, gradient and Hessian products by autograd; Phi_0 as everywhere, since no derivative at a W is in it.
 
     Where beta is rounding beside the squares of samples, a multiquadric of offset near zero may be no number.
@@ -77,15 +77,10 @@ class AutomaticProblem(Evaluator):
         # Squared distances are differences of squares, which an offset would swallow.
         super().__init__(objective.array - objective.array.mean(axis=0) if differences else objective.array)
         self._objective, self._gamma = objective, objective.gamma.dense()
-        self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
         # A recorded gradient cannot be pickled.
-        return {**self.__dict__, "_point": None, "_product": None}
-
-    def _forget(self) -> None:
-        self._point: FloatArray | None = None
-        self._product: Callable[[FloatArray], FloatArray] | None = None
+        return {**self.__dict__, "_held": None}
 
     def _value(self, projection: FloatArray) -> float:
         return float(self._objective_at(projection))
@@ -102,13 +97,16 @@ class AutomaticProblem(Evaluator):
         return float(value), np.asarray(gradient)
 
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
+        product = self._at(projection)
+        return np.array([product(direction) for direction in directions])
+
+    def _made_at(self, projection: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return the product of the Hessian at W with a direction, from a recorded gradient."""
         from autograd import make_hvp
 
-        if self._product is None or self._point is None or not np.array_equal(self._point, projection):
-            self._point = projection.copy()
-            # Of the copy: the caller may use the array again.
-            self._product = make_hvp(self._objective_at)(self._point)[0]
-        return np.array([self._product(direction) for direction in directions])
+        # Of a copy: the caller may use the array again.
+        product: Callable[[FloatArray], FloatArray] = make_hvp(self._objective_at)(projection.copy())[0]
+        return product
 
     def _initial_surrogate(self) -> FloatArray:
         return initial_surrogate(self._objective, report=self.report)
@@ -148,16 +146,13 @@ def _value(kernel: Kernel, beta: _Traced) -> _Traced:
 _Function = Callable[[Kernel, FloatArray], FloatArray]
 
 
-class PairwiseSumProblem(Evaluator):
+class PairwiseSumProblem(Evaluator[None]):
     """Value, gradient and surrogates by loops over pairs, for any kernel; no second derivatives."""
 
     def __init__(self, objective: TraceObjective) -> None:
         super().__init__(objective.array)
         self._gamma = objective.gamma.dense()
         self._terms = terms_of(objective.kernel)
-
-    def _forget(self) -> None:
-        pass
 
     def _value(self, projection: FloatArray) -> float:
         return float(

@@ -28,7 +28,7 @@ from kdrbench.problems import TraceObjective
 from kdrbench.samples.passes import run_pass
 
 
-class PanelProblem(PairSums):
+class PanelProblem(PairSums[None]):
     """Oracles of a :class:`TraceObjective` in memory linear in n; ``threads`` share the blocks.
 
     ``panel`` is the number of samples of a block, where it is not to be chosen.
@@ -47,9 +47,6 @@ class PanelProblem(PairSums):
         )
         self._threads, self._objective = 1 if on_device else threads, objective
         self._terms = terms_of(objective.kernel)
-
-    def _forget(self) -> None:
-        """No point is ever held."""
 
     def _value(self, projection: FloatArray) -> float:
         samples = self._samples(projection)

@@ -23,11 +23,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import Evaluator
+from kdrbench.evaluation.base import Evaluator, Point
 from kdrbench.evaluation.bases import Basis, Powers, pairs_of, powers, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.evaluation.weights import initial_slope
@@ -40,7 +41,7 @@ from kdrbench.samples.passes import ThreadEngine
 _ROUNDING = 1e-13
 
 
-def sums_of_monomials(objective: TraceObjective, *, threads: int = 1, engine: Engine | None = None) -> Evaluator:
+def sums_of_monomials(objective: TraceObjective, *, threads: int = 1, engine: Engine | None = None) -> Evaluator[Any]:
     """Return the evaluator of a linear, squared or polynomial kernel; ``InputError`` for others."""
     kernel = objective.kernel
     if not isinstance(kernel, Linear | Squared | Polynomial):
@@ -51,13 +52,12 @@ def sums_of_monomials(objective: TraceObjective, *, threads: int = 1, engine: En
     return QuadraticForm(objective, kernel, engine)
 
 
-class PassEvaluator(Evaluator):
+class PassEvaluator(Evaluator[Point]):
     """What evaluators share that go over samples in passes."""
 
     def __init__(self, features: FloatArray | Samples, stream: Stream, kernel: Kernel) -> None:
         super().__init__(features)
         self._stream, self._groups, self._kernel = stream, stream.groups, kernel
-        self._forget()
 
     def _over(self) -> Stream:
         """Return the samples, whose passes report as asked for."""
@@ -79,7 +79,7 @@ class PassEvaluator(Evaluator):
         return quadratic(self._groups.theta, basis.whitened(sums))
 
 
-class QuadraticForm(PassEvaluator):
+class QuadraticForm(PassEvaluator[None]):
     """Oracles of a :class:`TraceObjective` whose ``kernel`` has one slope, by an ``engine``."""
 
     def __init__(self, objective: TraceObjective, kernel: Linear | Squared | Polynomial, engine: Engine) -> None:
@@ -90,9 +90,6 @@ class QuadraticForm(PassEvaluator):
         self._constant = offset * float(groups.totals @ groups.theta @ groups.totals - groups.diagonal)
         # Found when first needed, and the same for all twins.
         self._found = list[FloatArray]()
-
-    def _forget(self) -> None:
-        """No point is ever held."""
 
     def _value(self, projection: FloatArray) -> float:
         return float(np.vdot(projection, self._phi() @ projection)) + self._constant
@@ -186,10 +183,9 @@ class Diagonal:
 
 
 @dataclass
-class Point:
-    """One W: the columns that give u, the turn to them, the basis, V, what the gradient takes, and F."""
+class SumsPoint:
+    """At one W the columns that give u, the turn to them, the basis, V, what the gradient takes, and F."""
 
-    projection: FloatArray
     columns: FloatArray
     turn: FloatArray
     basis: Basis
@@ -198,7 +194,7 @@ class Point:
     value: float
 
 
-class SumsProblem(PassEvaluator):
+class SumsProblem(PassEvaluator[SumsPoint]):
     """Oracles from sums over groups of the functions of a basis: two passes each.
 
     With the columns V W Q / sigma for a turn Q, u_i = V'(x_i - mean), T_g = sum_i E_ig phi(u_i), V = Theta T M and
@@ -209,9 +205,6 @@ class SumsProblem(PassEvaluator):
     _sigma = 1.0
     # Whether gradients put k_m for k, and are no derivatives of F.
     _by_values = False
-
-    def _forget(self) -> None:
-        self._point: Point | None = None
 
     @abstractmethod
     def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
@@ -290,7 +283,7 @@ class SumsProblem(PassEvaluator):
         flat = np.einsum("aubv,ca,db->ucvd", result, point.turn, point.turn).reshape(width * q, -1)
         return np.asarray(flat + flat.T)
 
-    def _turned_back(self, point: Point, columns: FloatArray, visit: Visit) -> FloatArray:
+    def _turned_back(self, point: SumsPoint, columns: FloatArray, visit: Visit) -> FloatArray:
         """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
         q, d = point.columns.T.shape
         sums, weights = self._over().narrow(columns, point.basis.size, [(q, d), (q,)], visit)
@@ -298,26 +291,23 @@ class SumsProblem(PassEvaluator):
         sums -= np.outer(weights, self._stream.mean)
         return np.asarray((2.0 / self._sigma) * sums.T @ point.turn.T)
 
-    def _at(self, projection: FloatArray) -> Point:
-        """Return the sums at W, held until the next W."""
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            (basis, turn), diagonal = self._basis_at(projection), self._diagonal
-            columns, width = projection @ turn / self._sigma, projection.shape[1] if self._by_values else 0
+    def _made_at(self, projection: FloatArray) -> SumsPoint:
+        (basis, turn), diagonal = self._basis_at(projection), self._diagonal
+        columns, width = projection @ turn / self._sigma, projection.shape[1] if self._by_values else 0
 
-            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
-                members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
-                if diagonal is not None:
-                    total[1][0] += diagonal.value(samples, members)
+        def visit(total: Sums, samples: FloatArray, members: Members) -> None:
+            members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
+            if diagonal is not None:
+                total[1][0] += diagonal.value(samples, members)
 
-            shapes = [(self._groups.number, basis.size, 1 + width), (1,)]
-            sums, own = self._over().narrow(columns, basis.size, shapes, visit)
-            tables = np.tensordot(self._groups.theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
-            held = tables[:, 0]
-            value = float(np.vdot(held, sums[:, :, 0])) - float(own[0])
-            if not self._by_values:
-                tables = basis.tables(held, 1)
-            self._point = Point(projection.copy(), columns, turn, basis, held, tables, value)
-        return self._point
+        shapes = [(self._groups.number, basis.size, 1 + width), (1,)]
+        sums, own = self._over().narrow(columns, basis.size, shapes, visit)
+        tables = np.tensordot(self._groups.theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
+        held = tables[:, 0]
+        value = float(np.vdot(held, sums[:, :, 0])) - float(own[0])
+        if not self._by_values:
+            tables = basis.tables(held, 1)
+        return SumsPoint(columns, turn, basis, held, tables, value)
 
 
 class MonomialSums(SumsProblem):

@@ -94,7 +94,8 @@ class GammaSums:
     """Gamma prepared for sums over its classes, or over its factors, of arrays of numpy or of a ``device``."""
 
     def __init__(self, gamma: FactoredGamma, threads: int = 1, device: Device | None = None) -> None:
-        self._gamma, self._threads, self._device = gamma, threads, device or Device.of(gamma.table)
+        self._gamma, self._device = gamma, device or Device.of(gamma.table)
+        self._threads = threads if self._device.is_host else 1
         self._n_samples, self._codes = gamma.n_samples, gamma.codes
         # Rows of U: all of them, or those of the classes.
         up = self._device.up
@@ -104,12 +105,6 @@ class GammaSums:
         self._members: dict[tuple[int, int], list[tuple[int, slice | NDArray[np.intp]]]] = {}
         if gamma.codes is not None:
             self._blocks: FloatArray = up((gamma.table * gamma.weights) @ gamma.table.T)
-
-    @property
-    def diagonal(self) -> FloatArray:
-        """Gamma_ii, in numpy."""
-        values = np.asarray((self._gamma.table**2) @ self._gamma.weights)
-        return values if self._codes is None else values[self._codes]
 
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
         """Return (Gamma * BB') Q for ``features`` B and ``columns`` Q."""
@@ -233,12 +228,19 @@ class GammaSums:
         return self._chunks if self._device.is_host else list(row_chunks(self._n_samples, max(widths)))
 
 
-def cleaned_degrees(sums: GammaSums, n_samples: int) -> FloatArray:
+def own_weights(gamma: FactoredGamma) -> FloatArray:
+    """Return Gamma_ii, as if its diagonal were kept."""
+    values = np.asarray((gamma.table**2) @ gamma.weights)
+    return values if gamma.codes is None else values[gamma.codes]
+
+
+def cleaned_degrees(gamma: FactoredGamma) -> FloatArray:
     """Return Gamma 1, its diagonal kept; zero where it is rounding, as for every centred Gamma."""
-    ones = np.ones((n_samples, 1))
-    degrees = sums.applied(ones, ones)[:, 0]
-    rounding = _ROUNDING * n_samples * np.abs(sums.diagonal).max()
-    return np.where(np.abs(degrees) > rounding, degrees, 0.0)
+    sizes = np.ones(gamma.n_samples) if gamma.codes is None else gamma.class_sizes
+    degrees = (gamma.table * gamma.weights) @ (sizes @ gamma.table)
+    rounding = _ROUNDING * gamma.n_samples * np.abs(own_weights(gamma)).max()
+    degrees = np.where(np.abs(degrees) > rounding, degrees, 0.0)
+    return degrees if gamma.codes is None else degrees[gamma.codes]
 
 
 def initial_slope(kernel: Kernel, zeros: FloatArray) -> FloatArray:
@@ -265,19 +267,17 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
             wide: FloatArray = device.wide(taken)
             return wide
 
-    n_samples, sums = gamma.n_samples, GammaSums(gamma, threads)
+    n_samples, sums = gamma.n_samples, GammaSums(gamma, threads, device)
     slopes = dict.fromkeys(Pairing, 0.0)
     for term in terms_of(objective.kernel):
         slopes[term.kernel.pairing] += term.weight * float(initial_slope(term.kernel, np.zeros((1, 1)))[0, 0])
-    here = sums if device.is_host else GammaSums(gamma, device=device)
-    quadratic = here.quadratic(device.zeros(n_samples, 1) + 1.0, columns, report)
+    quadratic = sums.quadratic(device.zeros(n_samples, 1) + 1.0, columns, report)
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
-        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(n_samples)
+        diagonal = own_weights(gamma) if gamma.zero_diagonal else np.zeros(n_samples)
         result += slopes[Pairing.DOT] * (quadratic - weighted_gram(columns, diagonal, threads, report))
     if slopes[Pairing.DIFFERENCE]:
         # What Gamma has on its diagonal cancels.
-        degrees = cleaned_degrees(sums, n_samples)
-        gram = weighted_gram(columns, degrees, threads, report)
+        gram = weighted_gram(columns, cleaned_degrees(gamma), threads, report)
         result += 2.0 * slopes[Pairing.DIFFERENCE] * (gram - quadratic)
     return result

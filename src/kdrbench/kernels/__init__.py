@@ -5,8 +5,6 @@ from kdrbench.kernels.combination import (
     Term,
     aligned_weights,
     gram_matrix,
-    has_constant_slope,
-    has_powers_of_products,
     restricted_to,
     terms_of,
 )
@@ -48,8 +46,6 @@ __all__ = [
     "check_definition",
     "estimated_median_distance",
     "gram_matrix",
-    "has_constant_slope",
-    "has_powers_of_products",
     "median_distance",
     "neighbour_distances",
     "restricted",

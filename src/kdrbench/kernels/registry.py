@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Real
 from typing import Any, cast
 
@@ -59,16 +60,7 @@ class Samples:
     drawn_from: int | None = None
 
 
-@dataclass(frozen=True)
-class Family:
-    """A named family: its options with their defaults, and the builder."""
-
-    defaults: Mapping[str, Any]
-    build: Callable[[Definition, Samples], Kernel | Combination]
-
-
-def _gaussian(options: Definition, samples: Samples) -> Kernel:
-    sigma = options["sigma"]
+def _gaussian(samples: Samples, *, sigma: Any = "median") -> Kernel:
     if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
         share = float(fraction[1] or 1.0)
         if fraction[3]:
@@ -94,26 +86,27 @@ def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gauss
     return EstimatedGaussian(share * estimate.value, share * estimate.standard_error)
 
 
-def _rbf_relative(options: Definition, samples: Samples) -> Kernel:
-    neighbour = options["neighbour"]
+def _rbf_relative(samples: Samples, *, neighbour: Any = 7) -> Kernel:
     check_value("kernel option neighbour", neighbour, COUNT)
     return RelativeGaussian(neighbour_distances(samples.features, int(neighbour)))
 
 
-def _polynomial(options: Definition, samples: Samples) -> Kernel:
-    scale = options["scale"]
+def _multiquadric(samples: Samples, *, offset: Any = 1.0) -> Kernel:
+    return Multiquadric(_number("offset", offset))
+
+
+def _polynomial(samples: Samples, *, degree: Any = 3, offset: Any = 1.0, scale: Any = "1/q") -> Kernel:
     resolved = 1.0 / samples.n_components if scale == "1/q" else _number("scale", scale, "'1/q'")
-    return Polynomial(degree=options["degree"], offset=_number("offset", options["offset"]), scale=resolved)
+    return Polynomial(degree=degree, offset=_number("offset", offset), scale=resolved)
 
 
-def _combination(options: Definition, samples: Samples) -> Combination:
-    members, rule = options["members"], options["weights"]
+def _combination(samples: Samples, *, members: Any = None, weights: Any = "given") -> Combination:
     if not isinstance(members, list) or not members or not all(isinstance(member, Mapping) for member in members):
         raise InputError(f"combination option members must be a list of kernel definitions, got {members!r}")
-    if rule not in ("given", "alignment"):
-        raise InputError(f"combination option weights must be 'given' or 'alignment', got {rule!r}")
-    weights = [_number("weight", member.get("weight", 1.0)) for member in members]
-    if rule == "alignment" and any("weight" in member for member in members):
+    if weights not in ("given", "alignment"):
+        raise InputError(f"combination option weights must be 'given' or 'alignment', got {weights!r}")
+    numbers = [_number("weight", member.get("weight", 1.0)) for member in members]
+    if weights == "alignment" and any("weight" in member for member in members):
         raise InputError("combination: members have no weight of their own where weights is 'alignment'")
     definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
     for definition in definitions:
@@ -123,23 +116,22 @@ def _combination(options: Definition, samples: Samples) -> Combination:
     ]
     if len(kernels) < len(members):
         raise InputError("a combination's members must be single kernels, not combinations")
-    if rule == "alignment" and not samples.checking:
+    if weights == "alignment" and not samples.checking:
         if samples.target is None:
             raise InputError("combination weights by alignment need labels, which only supervised learning has")
-        weights = aligned_weights(kernels, samples.features, samples.target).tolist()
-    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(weights, kernels, strict=True)))
+        numbers = aligned_weights(kernels, samples.features, samples.target).tolist()
+    return Combination(tuple(Term(weight, kernel) for weight, kernel in zip(numbers, kernels, strict=True)))
 
 
-FAMILIES: dict[str, Family] = {
-    "linear": Family({}, lambda options, samples: Linear()),
-    "squared": Family({}, lambda options, samples: Squared()),
-    "multiquadric": Family(
-        {"offset": 1.0}, lambda options, samples: Multiquadric(_number("offset", options["offset"]))
-    ),
-    "combination": Family({"members": [], "weights": "given"}, _combination),
-    "polynomial": Family({"degree": 3, "offset": 1.0, "scale": "1/q"}, _polynomial),
-    "gaussian": Family({"sigma": "median"}, _gaussian),
-    "rbf_relative": Family({"neighbour": 7}, _rbf_relative),
+# Their options are keywords with defaults.
+FAMILIES: dict[str, Callable[..., Kernel | Combination]] = {
+    "linear": lambda samples: Linear(),
+    "squared": lambda samples: Squared(),
+    "multiquadric": _multiquadric,
+    "combination": _combination,
+    "polynomial": _polynomial,
+    "gaussian": _gaussian,
+    "rbf_relative": _rbf_relative,
 }
 
 
@@ -149,7 +141,7 @@ def check_definition(definition: Definition) -> None:
     if not is_own("kernel", family, FAMILIES):
         if not isinstance(family, str) or family not in FAMILIES:
             raise InputError(unknown_method("kernel", "kernel family", family, FAMILIES))
-        options = FAMILIES[family].defaults
+        _, *options = signature(FAMILIES[family]).parameters
         named = (option for option in definition if option != "family")
         check_names(f"option of kernel family {family!r}:", named, sorted(options))
     # Samples with a positive median distance give every data-dependent option a value, unless it wants more of them.
@@ -214,9 +206,8 @@ def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
         if hasattr(kernel, "on_samples"):
             kernel = kernel.on_samples(samples.features, samples.n_components)
         return cast("Kernel", kernel)
-    family = FAMILIES[definition["family"]]
-    options = {**family.defaults, **{key: value for key, value in definition.items() if key != "family"}}
-    return family.build(options, samples)
+    options = {key: value for key, value in definition.items() if key != "family"}
+    return FAMILIES[definition["family"]](samples, **options)
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.samples.passes import Sums, TreeSum, parts_of
+from kdrbench.samples.passes import Sums, ThreadEngine, parts_of
 
 FloatArray = NDArray[np.float64]
 # Entries that are read at once, 8 MiB in double precision, and what the number of their rows is a multiple of.
@@ -104,10 +104,8 @@ class Samples(ABC):
         """Return the samples with mean 0 and variance 1, from two passes; features that do not vary are centred."""
         parts, mean, scale = parts_of(len(self)), np.zeros(self.shape[1]), np.ones(self.shape[1])
         for power in (1, 2):
-            tree = TreeSum()
-            for place, part in enumerate(parts):
-                tree.add(place, power_sums(self, part, mean, power))
-            moment = tree.total()[0] / len(self)
+            (total,) = ThreadEngine().run(self, parts, partial(power_sums, mean=mean, power=power))
+            moment = total / len(self)
             if power == 1:
                 mean = moment
             else:
