@@ -21,7 +21,7 @@ _NEW = {
     "solver": ("solver", "solvers:\n  {name}: {{method: {path}}}"),
     "kernel": ("kernel", "kernels:\n  {name}: {{family: {path}}}"),
     "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
-    "metric-learner": ("metric learner", ""),
+    "metric-learner": ("metric learner", "experiments:\n  kpca_tables: {{learners: [lmnn, {path}]}}"),
     "baseline": ("baseline", "baselines:\n  {name}: {{method: {path}}}"),
 }
 _EXPERIMENT = "experiment"
@@ -62,8 +62,8 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
     plugin, test = _write(into, render(kind, name, around))
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
-    if entry := _NEW[kind][1]:
-        click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
+    entry = _NEW[kind][1].format(name=name, path=plugin.as_posix())
+    click.echo(f"run it, with this in a configuration:\n\n{entry}")
 
 
 def _write(into: Path, texts: dict[str, str]) -> list[Path]:
@@ -109,9 +109,15 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
 
     Says what is wrong, and what to do; exit code 1 if something is.
     """
+    from kdrbench.datasets.tables import table_of
     from kdrbench.suite.conformance import check as findings_of
     from kdrbench.suite.conformance import find_subject
 
+    if table_of(plugin):
+        raise InputError(
+            f"{plugin} is a table, and PLUGIN a Python file, module:Class or name; a table is checked when it is read: "
+            f"`kdrbench run {plugin} gaussian ism`"
+        )
     subject = find_subject(plugin, kind, read_options(options))
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
