@@ -56,7 +56,10 @@ def ending_of(status: str, optimality: object, stationarity: float | None = None
 
     Controls have no ``optimality``: of them the ``stationarity`` decides.
     """
-    short = optimality == Optimality.NOT_STATIONARY or (stationarity is not None and stationarity > STATIONARY)
+    if isinstance(optimality, str) and optimality:
+        short = optimality == Optimality.NOT_STATIONARY
+    else:
+        short = stationarity is not None and stationarity > STATIONARY
     return OWN_RULE if status == Status.CONVERGED and short else str(status)
 
 
