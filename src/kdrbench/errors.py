@@ -63,18 +63,18 @@ def refusal(error: OSError) -> str:
     return f"{fault}; {remedy}, and give the same command again: what is finished is kept"
 
 
-def unknown_name(kind: str, name: object, allowed: list[str]) -> str:
+def unknown_name(kind: str, name: object, allowed: list[str], most: int = 0) -> str:
     """Say that ``name`` is not one of the ``allowed`` names, and before these the nearest one if any.
 
     The nearest is found whatever the case of its letters, first among those that begin with ``name``. Of a long list
-    the names nearest to ``name`` are given.
+    the names nearest to ``name`` are given, ``most`` of them if that is not 0.
     """
     import difflib
 
     by_folded, word = {one.casefold(): one for one in allowed}, str(name).casefold()
     begun = [one for one in by_folded if one.startswith(word) and len(word) >= _SHORTEST]
     near = difflib.get_close_matches(word, begun or by_folded, n=1, cutoff=0.0 if begun else 0.6)
-    most = _MOST_NAMES if near else _MOST_NAMES_ALONE
+    most = most or (_MOST_NAMES if near else _MOST_NAMES_ALONE)
     listed = allowed
     # A list that is hardly longer is given as it is.
     if len(allowed) > 1.5 * most:

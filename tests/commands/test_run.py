@@ -125,6 +125,7 @@ FAULTS = [
     (["wines", "gaussian", "ism"], "unknown data set 'wines'. Did you mean 'wine'.*One of your own is named path"),
     (["wine", "gausian", "ism"], "unknown kernel family 'gausian'"),
     (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
+    (["wine", "gaussian", "ism", "--option", "start=rndom"], "^kdrbench: --option start is 'rndom'; it must be one of"),
     (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
     (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
     (["wine", "gaussian", "ism", "--components", "99"], "^kdrbench: --components is 99; data set 'wine' has 13"),

@@ -54,6 +54,9 @@ def test_a_submission_holds_rows_with_their_origin_and_the_file():
     assert re.search(r"^wine/linear/mine: 2 converged, mean cost -\S+, mean accuracy 0\.\d+$", done.stdout, re.M)
     assert "kdrbench pack submission-mine --out RECORD --layer 20" in done.stdout
     packed = record_at(Path("submission-mine"))
+    readme = Path("submission-mine/README.md").read_text()
+    assert readme.startswith("# The solver mine, submitted on 20")
+    assert "kdrbench submit mine.py" in readme
     assert packed.content("others/submitted-mine.py").decode() == SOLVER
     assert (packed.config["name"], packed.manifest["experiments"]["tiny"]["rows"]) == ("rules", 4)
     assert packed.config["experiments"]["tiny"]["solvers"] == ["mine"]
@@ -69,11 +72,7 @@ def test_a_submission_holds_rows_with_their_origin_and_the_file():
     [
         ("ism", "", "a submission is a Python file of your own, not 'ism'; `kdrbench new solver` writes one"),
         ("absent.py", "", "there is no file absent.py"),
-        (
-            "kernel.py",
-            KERNEL,
-            "kernel.py holds one of the kernels; only solvers can be submitted: `kdrbench new solver`",
-        ),
+        ("kernel.py", KERNEL, "kernel.py holds a kernel, and only a solver can be submitted; `kdrbench new experiment"),
         ("random.py", SOLVER, "'random' is the name of a solver of kdrbench; rename the file"),
         (
             "mine.py",

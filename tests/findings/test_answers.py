@@ -226,7 +226,7 @@ def noise(**columns):
         (
             *learners(plain=0.5, aligned=0.8),
             "With a kernel, learners are significantly better than without in 1 and worse in none of 1 comparison over "
-            "the same splits (p corrected by Holm).",
+            "the same 8 splits (p corrected by Holm).",
         ),
         ("kpca_trick", [kpca_run(experiment="t", status="failed", accuracy=None, test_selected=None)], NO_ANSWER),
         (*constrained(1, "burg"), "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."),

@@ -52,8 +52,8 @@ class Packing:
     """What is packed: the ``results`` of a ``grid``, and how.
 
     ``known`` gives the best cost known of a problem. ``charts`` are the figures, as JSON by name, that could not be
-    drawn from the record alone. ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a
-    layer over it is packed, of what it lacks.
+    drawn from the record alone. ``licence`` is that of the record, a word of the SPDX list, ``origin`` what its README
+    says first. With a record ``below``, a layer over it is packed, of what it lacks.
     """
 
     grid: Grid
@@ -61,6 +61,7 @@ class Packing:
     known: BestKnown
     charts: Mapping[str, str] = field(default_factory=dict)
     licence: str = ""
+    origin: str = ""
     below: PackedRecord | None = None
 
     def write(self, place: Path) -> dict[str, Any]:
@@ -89,7 +90,10 @@ class Packing:
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
         about["licence"] = self.licence
-        texts = {README: _readme(about, writer.n_bytes), LICENCE: template("LICENSE").format(word=self.licence)}
+        texts = {
+            README: self.origin + _readme(about, writer.n_bytes),
+            LICENCE: template("LICENSE").format(word=self.licence),
+        }
         return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _NEW = {
     "solver": ("solver", "solvers:\n  {name}: {{method: {path}}}"),
     "kernel": ("kernel", "kernels:\n  {name}: {{family: {path}}}"),
     "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
-    "metric-learner": ("metric learner", "experiments:\n  kpca_tables: {{learners: [{path}]}}"),
+    "metric-learner": ("metric learner", "experiments:\n  kpca_tables: {{learners: [lmnn, {path}]}}"),
     "baseline": ("baseline", "baselines:\n  {name}: {{method: {path}}}"),
 }
 _EXPERIMENT = "experiment"
@@ -115,7 +115,8 @@ def check(plugin: str, kind: str | None, options: tuple[str, ...], time_limit: f
 
     if table_of(plugin):
         raise InputError(
-            f"{plugin} is a table of data, which is checked when it is used: kdrbench run {plugin} gaussian ism"
+            f"{plugin} is a table, and PLUGIN a Python file, module:Class or name; a table is checked when it is read: "
+            f"`kdrbench run {plugin} gaussian ism`"
         )
     subject = find_subject(plugin, kind, read_options(options))
     findings: list[dict[str, Any]] = []

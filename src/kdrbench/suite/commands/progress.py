@@ -34,6 +34,8 @@ from kdrbench.suite.reports.records import ending_of, losing_cells
 from kdrbench.suite.reports.tables.cells import ENDINGS
 from kdrbench.suite.reports.tables.numbers import duration, quantity
 
+# Names that are listed where one is unknown.
+_NEAREST = 3
 # What a line says of an ending whose name alone would not be clear.
 _SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
 
@@ -102,7 +104,7 @@ def _reasons(batches: Iterable[BatchProgress]) -> str:
 def _endings(batches: list[BatchProgress]) -> str:
     """Return how many rows ended in which way, as all pages say it."""
     rows = [row for state in batches for row in state.ended]
-    counts = Counter(ending_of(row["status"], row.get("optimality")) for row in rows)
+    counts = Counter(ending_of(row["status"], row.get("optimality"), row.get("stationarity")) for row in rows)
     words = ", ".join(f"{counts[name]} {_SHOWN.get(name, name.replace('_', ' '))}" for name in ENDINGS if counts[name])
     # A run of some systems leaves several rows, each of which has ended in its own way.
     return words if len(rows) == _n_ended(batches) else f"{counted(len(rows), 'row')}: {words}"
@@ -151,15 +153,18 @@ def why(place: str, results: Path, name: str) -> None:
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
     targets = experiments_by_target(grid.config)
-    names = targets.get(place)
+    experiments = targets.get(place)
     below = f"{place.rstrip('/')}/"
     chosen = [
         one
         for one in progress
-        if not place or (one.batch.experiment in names if names is not None else f"{one.batch.path}/".startswith(below))
+        if not place
+        or (one.batch.experiment in experiments if experiments is not None else f"{one.batch.path}/".startswith(below))
     ]
     if not chosen:
-        raise InputError(unknown_name("experiment, cell or target", place, sorted({*targets, *map(_cell, progress)})))
+        names = sorted({*targets, *map(_cell, progress)})
+        unknown = unknown_name("experiment, cell or target", place, names, most=_NEAREST)
+        raise InputError(f"{unknown} `kdrbench status` lists the cells, `kdrbench list experiments` the experiments")
     return chosen
 
 

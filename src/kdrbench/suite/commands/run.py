@@ -47,12 +47,12 @@ EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
 REPEAT_FOR_S = 0.1
 # By their places in the configuration of a cell: the words of `kdrbench run`.
-_OPTIONS_OF = {"solvers": "--option", "kernels": "--kernel-option", "datasets": "--data-option"}
 _WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components")}
 _WORDS |= {r"limits\.time_s": "--time-limit", r"limits\.memory_mib": "--memory-limit"}
 _WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
 _WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
-_WORDS |= {rf"{section}\.[\w-]+\.(\w+)": rf"{word} \1" for section, word in _OPTIONS_OF.items()}
+_WORDS |= {r"kernels\.[\w-]+\.(?!family\b)([\w-]+)": r"--kernel-option \1"}
+_WORDS |= {r"solvers\.[\w-]+\.(?!method\b)([\w-]+)": r"--option \1"}
 _WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper() for kind in ("kernel", "solver")}
 _WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
 # By key of the limits, the option that sets it, and the limit where neither that nor a configuration does.
@@ -231,15 +231,14 @@ def run_batch(
 
 def show_progress(grid: Grid, batch: Batch, folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Show how far a batch is until its process ends."""
-    line, words = ProgressLine(_PLAIN_S), "starting"
+    line = ProgressLine(_PLAIN_S)
+    line.show("starting")
     while process.poll() is None:
         (run,) = (one.running for one in progress_of(grid, folder) if one.batch.path == batch.path)
-        # Between two folds there is none; the line of the last one stays.
         if run is not None and run.best_cost is not None:
             fold = f"fold {run.run + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
             seconds = f"{run.time_s:.1f} of {grid.limits(batch.experiment).time_s:g} s"
-            words = f"{fold}lowest cost {run.best_cost:.8g}, {seconds}"
-        line.show(words)
+            line.show(f"{fold}lowest cost {run.best_cost:.8g}, {seconds}")
         time.sleep(_LOOK_S)
     line.end()
 
@@ -247,7 +246,8 @@ def show_progress(grid: Grid, batch: Batch, folder: Path, process: subprocess.Po
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return how a run ended, why, and what it has found."""
     fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
-    ending = f"{fold}{ending_in_words(row['status'], row['optimality'])} - {row['message']}"
+    ending = ending_in_words(row["status"], row["optimality"], row["stationarity"])
+    ending = f"{fold}{ending} - {row['message']}"
     if row["cost"] is None:
         return f"{ending}; it left no result"
     # Without held-out samples the error is that of the samples which were learned from.

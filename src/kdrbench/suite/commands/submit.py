@@ -64,11 +64,20 @@ def submit(solver: str, rules: Path, out: Path | None) -> None:
         raise InputError(f"{file} was changed while it ran; submit it again, which makes its runs again")
     write_bytes(results / SUBMITTED / f"{name}.py", code)
     with replacing_folder(place, PACKED) as folder:
-        Packing(grid, results, NOTHING_KNOWN.best, licence=LICENCE).write(folder)
+        Packing(grid, results, NOTHING_KNOWN.best, licence=LICENCE, origin=_origin(name, file, rules)).write(folder)
     click.echo(
         f"{file}, SHA-256 {hashlib.sha256(code).hexdigest()} -> {place}\n"
         f"Send the folder to the maintainer of a record of submissions, who adds it by\n\n"
         f"    kdrbench pack {place} --out RECORD --layer {datetime.now(UTC).date()}"
+    )
+
+
+def _origin(name: str, file: Path, rules: Path) -> str:
+    """Return what the README of a submission says first: its solver, its date, and the commands around it."""
+    return (
+        f"# The solver {name}, submitted on {datetime.now(UTC).date()}\n\n"
+        f"Made by `kdrbench submit {file} --rules {rules.name}`. Its file is packed in `others/`.\n"
+        f"`kdrbench verify DIR --own-code`, where {file} is, imports it.\n\n"
     )
 
 
@@ -78,7 +87,10 @@ def _own_solver(solver: str) -> tuple[str, dict[str, Any]]:
         raise InputError(f"a submission is a Python file of your own, not {solver!r}; `kdrbench new solver` writes one")
     section, name, definition = defined(solver)
     if section != "solvers":
-        raise InputError(f"{solver} holds one of the {section}; only solvers can be submitted: `kdrbench new solver`")
+        raise InputError(
+            f"{solver} holds a {section.removesuffix('s')}, and only a solver can be submitted; "
+            f"`kdrbench new experiment NAME {solver}` runs it beside those of kdrbench"
+        )
     return name, definition
 
 

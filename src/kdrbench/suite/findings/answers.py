@@ -46,6 +46,7 @@ from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
+_ONE_SOLVER = "A comparison needs two solvers beside controls; add another one to the experiment."
 _WORDS = tomllib.loads(files(__package__).joinpath("answers.toml").read_text(encoding="utf-8"))
 
 
@@ -100,7 +101,8 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     elif system == IKDR:
         matrix = matrix_of(name, nearness(rows, traces, known_beside(traces, config)), controls_of(name, config))
         own = [one for one in matrix.overall if one.solver in own_solvers(name, config)] if matrix else []
-        text = race_sentence(matrix, own) if matrix else ""
+        rivals = set(rows["method"]) - controls_of(name, config)
+        text = race_sentence(matrix, own) if matrix else _ONE_SOLVER if len(rivals) == 1 else ""
     elif system == KPCA_FIGURES:
         text = figure_sentence(rows, int(experiment["figure"]))
     elif system in _SYSTEM_SENTENCES:
@@ -178,7 +180,8 @@ def _learner_sentence(runs: pd.DataFrame) -> str:
     if not differences:
         return ""
     better, worse = (count_of(sum(sign * one.significant > 0 for one in differences)) for sign in (1, -1))
-    return _sentence(KPCA_TRICK, better=better, worse=worse, comparisons=counted(len(differences), "comparison"))
+    comparisons, splits = counted(len(differences), "comparison"), counted(runs["run"].nunique(), "split")
+    return _sentence(KPCA_TRICK, better=better, worse=worse, comparisons=comparisons, splits=splits)
 
 
 def figure_sentence(runs: pd.DataFrame, figure: int) -> str:

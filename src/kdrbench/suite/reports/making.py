@@ -212,8 +212,10 @@ def provenance(runs: pd.DataFrame) -> str:
     """Return one paragraph on where, with what and within what limits the runs were made."""
 
     def each(column: str) -> str:
-        values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
-        return ", ".join(sorted(values)) or "unknown"
+        # Numbers in their order, not in that of their digits.
+        values = sorted(runs[column].dropna().unique(), key=lambda value: (isinstance(value, str), value))
+        words = dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+        return ", ".join(words) or "unknown"
 
     commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
     changed = ", with changes" if (runs["git_dirty"].astype(str) == "True").any() else ""

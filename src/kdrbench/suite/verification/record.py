@@ -77,8 +77,8 @@ class Record:
             raise DamagedError(f"{path} is no configuration: {in_words(error)}") from error
         if not self.own_code and (places := places_in(config)):
             raise InputError(
-                f"{path} names code that is not kdrbench's, {visible(places[0][:200])}, which would be run; say "
-                "--own-code if you trust it"
+                f"the configuration of this record names code that is not kdrbench's, {visible(places[0][:200])}, "
+                "which would be run; say --own-code if you trust it"
             )
         return load_grid(config)
 

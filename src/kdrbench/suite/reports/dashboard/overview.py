@@ -19,7 +19,6 @@ from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import (
     IKDR,
     NO_KERNEL,
-    OWN_RULE,
     Config,
     experiments_of,
     losing_cells,
@@ -27,7 +26,7 @@ from kdrbench.suite.reports.records import (
     random_ones,
     settings_of,
 )
-from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, endings_found
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, NOT_STATIONARY, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
@@ -119,9 +118,9 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
     """Return which experiments have no run, and how many printed numbers belong to no experiment that was run."""
     lines = [f"No run of {name}." for name in config["run"] if name not in set(runs["experiment"])]
     for paper in dict.fromkeys(line.paper for line in comparisons):
-        printed = [line for line in comparisons if line.paper == paper and line.first]
+        printed = [line for line in judged(comparisons) if line.paper == paper and line.first]
         if missing := sum(line.verdict is Verdict.NOT_RUN for line in printed):
-            lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'printed number')} not run.")
+            lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'judged number')} not run.")
     return lines
 
 
@@ -150,13 +149,15 @@ _FLAGS = {
 def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
+    optimality = runs.get("optimality", status)
+    said_converged = (status == Status.CONVERGED) & (optimality == NOT_STATIONARY)
     own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
     chosen = {
         "Failed": status == Status.FAILED,
         "Stopped at a limit": status.isin(LIMITS),
         "Skipped": status == Status.SKIPPED,
         "Ended without converging": status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
-        "Reported as converged, not stationary": (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
+        "Reported as converged, not stationary": said_converged & ~runs["method"].isin(own_rule),
     }
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))

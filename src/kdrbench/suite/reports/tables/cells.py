@@ -154,7 +154,8 @@ def endings_found(runs: pd.DataFrame) -> pd.Series:
 
     if "optimality" not in runs:
         return runs["status"].astype(str)
-    found = [ending_of(*pair) for pair in zip(runs["status"].astype(str), runs["optimality"], strict=True)]
+    parts = (runs["status"].astype(str), runs["optimality"], runs["stationarity"])
+    found = [ending_of(*run) for run in zip(*parts, strict=True)]
     return pd.Series(found, index=runs.index, dtype=object)
 
 
@@ -171,7 +172,7 @@ def flag_of(runs: pd.DataFrame, settings: Settings) -> str:
         parts.append(f"{saddles} of {len(runs)} on a saddle")
     short = runs["optimality"] == NOT_STATIONARY
     if settings is Settings.OTHER:
-        short = endings_found(runs) == OWN_RULE
+        short &= runs["status"] == str(Status.CONVERGED)
     if not settings.has_own_rule and short.any():
         said = "say converged and are" if settings is Settings.OTHER else ""
         parts.append(

@@ -196,7 +196,7 @@ _COLUMNS = (
     ),
     Column("p (t, overlap)", lambda test: p_text(test.p_overlap), f"{P_OVERLAP}, without correction"),
     Column("95 % of the gap", _interval),
-    Column("Lower", lambda test: method_label(test.lower) if test.lower else "-"),
+    Column("Lower value", lambda test: method_label(test.lower) if test.lower else "-"),
 )
 _NOTES = (
     "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "

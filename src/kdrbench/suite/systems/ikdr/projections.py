@@ -7,6 +7,7 @@ NeurIPS 2019: what alternative clustering makes of the colours of an image, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -167,11 +168,14 @@ def scatter(source: Source) -> Chart | None:
             if projection.shape[1] > 1:
                 samples = load_prepared(data / f"{dataset}.npz")
                 fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
-                classes, kind = _classes(fold), "class"
+                # Classes of the papers' data are numbered in all panels alike.
+                own, classes = dataset in source.config.get("datasets", {}), _classes(fold)
+                names = samples.class_names if own else _numbered("class", classes[0])
                 if experiment["paradigm"] == Paradigm.ALTERNATIVE:
-                    classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
+                    classes = findings_of["labels"][number], findings_of["given"][number]
+                    names = _numbered("cluster", classes[0])
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
-                panels.append(_scatter_panel(title, fold, projection, classes, kind))
+                panels.append(_scatter_panel(title, fold, projection, classes, names))
     if not panels:
         return None
     caption = _SCATTER_CAPTION.format(
@@ -201,10 +205,18 @@ def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return labels, labels // len(COLOURS)
 
 
+def _numbered(kind: str, codes: NDArray[np.int64]) -> list[str]:
+    return [f"{kind} {code + 1}" for code in range(int(codes.max()) + 1)]
+
+
 def _scatter_panel(
-    title: str, fold: Fold, projection: FloatArray, classes: tuple[NDArray[np.int64], NDArray[np.int64]], kind: str
+    title: str,
+    fold: Fold,
+    projection: FloatArray,
+    classes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    names: Sequence[str],
 ) -> Panel:
-    """Draw the samples, a series a colour, symbol and part; ``kind`` is what the colours are."""
+    """Draw the samples, a series a colour, symbol and part; ``names`` are those of the colours."""
     train, test, shares = principal_coordinates(fold.train_features @ projection, fold.test_features @ projection)
     points = np.vstack([train, test])
     is_test = np.arange(len(points)) >= len(train)
@@ -219,8 +231,7 @@ def _scatter_panel(
             faint = bool(is_test.any()) and not part
             x, y = chosen.T.tolist()
             if x:
-                group = f"{kind} {colour + 1}"
-                series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=group))
+                series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=names[colour]))
     axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]
     return Panel(title, axes[0], axes[1], series)
 

@@ -51,14 +51,21 @@ def optimality_of(stationarity: float, curvature: float | None) -> Optimality:
     return Optimality.SECOND_ORDER if curvature >= -CURVED else Optimality.SADDLE
 
 
-def ending_of(status: str, optimality: object) -> str:
-    """Return how a run ended: its status, but ``own_rule`` for one that says converged and is not stationary."""
-    return OWN_RULE if status == Status.CONVERGED and optimality == Optimality.NOT_STATIONARY else str(status)
+def ending_of(status: str, optimality: object, stationarity: float | None = None) -> str:
+    """Return how a run ended: its status, but ``own_rule`` for one that says converged and is not stationary.
+
+    Controls have no ``optimality``: of them the ``stationarity`` decides.
+    """
+    if isinstance(optimality, str) and optimality:
+        short = optimality == Optimality.NOT_STATIONARY
+    else:
+        short = stationarity is not None and stationarity > STATIONARY
+    return OWN_RULE if status == Status.CONVERGED and short else str(status)
 
 
-def ending_in_words(status: str, optimality: object) -> str:
+def ending_in_words(status: str, optimality: object, stationarity: float | None = None) -> str:
     """Return :func:`ending_of` as a line of a terminal says it."""
-    ending = ending_of(status, optimality)
+    ending = ending_of(status, optimality, stationarity)
     return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
 
 
