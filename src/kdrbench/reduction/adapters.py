@@ -179,7 +179,7 @@ class LeadingComponents(Reducer):
         return np.asarray(self.pca_.transform(self.estimator_.transform(features)))
 
     @property
-    def components_(self) -> FloatArray:  # type: ignore[override]
+    def components_(self) -> FloatArray:
         """The map of a linear transformer; ``AttributeError`` where it is not linear."""
         return np.asarray(self.pca_.components_ @ self.estimator_.components_)
 
