@@ -6,7 +6,6 @@ from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import is_clusterer
-from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -16,9 +15,7 @@ from sklearn.utils import get_tags
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import (
-    DNE,
     NCA,
-    AlignedKernel,
     InterpretableKDR,
     InterpretableKDRCV,
     KPCATrick,
@@ -27,9 +24,9 @@ from kdrbench.estimators import (
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import supervised_gamma
 from kdrbench.samples import SparseSamples
+from support.helpers import scaled_wine
 
-X, Y = load_wine(return_X_y=True)
-X = StandardScaler().fit_transform(X)
+X, Y = scaled_wine()
 WEIGHTS = np.random.default_rng(0).integers(0, 4, 178)
 
 
@@ -155,15 +152,6 @@ def test_single_precision_is_kept_and_the_solve_is_in_double():
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
     assert double.components_.dtype == double.transform(X).dtype == np.float64
     assert single.get_feature_names_out().tolist() == ["interpretablekdr0", "interpretablekdr1"]
-
-
-@pytest.mark.parametrize("learner", [DNE(), AlignedKernel(), KPCATrick("dne", selection=None), LowRankKernelLearner()])
-def test_other_estimators_keep_single_precision(learner):
-    model = learner.fit(X, Y)
-    single, double = model.transform(X.astype(np.float32)), model.transform(X)
-    assert (single.dtype, double.dtype) == (np.float32, np.float64)
-    np.testing.assert_allclose(single, double, atol=1e-4 * np.abs(double).max())
-    assert len(model.get_feature_names_out()) == single.shape[1]
 
 
 @pytest.mark.parametrize("kernel", ["linear", "squared", "poly", "rbf", Gaussian(2.0), Polynomial(degree=2)])

@@ -2,7 +2,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -10,13 +9,13 @@ from sklearn.preprocessing import StandardScaler
 
 from kdrbench.datasets import Standardiser, synthetic
 from kdrbench.estimators import InterpretableKDR
+from support.helpers import scaled_wine
 from support.products import crossed
 
 # Most data here have no second clustering, so that alternatives are doubtful; the tests are about other things.
 pytestmark = pytest.mark.filterwarnings("ignore:the clusters depend on the bandwidth", "ignore:the 4 starts disagree")
 
-X, Y = load_wine(return_X_y=True)
-X = StandardScaler().fit_transform(X)
+X, Y = scaled_wine()
 
 
 SCORES = np.where(np.arange(178) % 3 == 0, Y, np.nan)
@@ -141,13 +140,15 @@ def test_a_fit_ends_where_the_objective_hardly_grows_unless_a_tolerance_is_given
         ({"start": np.ones((3, 13))}, "the start is not orthonormal"),
         ({"start": np.eye(13)[:3] + 0j}, "array of real numbers"),
         ({"kernel": None}, "a kernel must be a family's name, a definition, or an object with pairing"),
-        ({"kernel_params": [1]}, r"kernel_params must be None or a dict of options, got \[1\]"),
         ({"paradigm_params": {"target_kernel": 3}}, "a kernel must be a family's name"),
         ({"solver": {"method": "ism", "portfolio": 3}}, "unknown option of solver method 'ism': 'portfolio'"),
         ({"solver": 3}, "solver must be a name or a dict of options, got 3"),
         ({"solver": "imm"}, "unknown solver 'imm'"),
         ({"start": "phi"}, "unknown start 'phi'"),
         ({"tol": -1.0}, "tol must be None or a finite number > 0, got -1.0"),
+        ({"evaluation": "fast"}, "evaluation must be None or a dict"),
+        ({"evaluation": {"speed": 1}}, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -41,16 +41,3 @@ def test_fewer_components_are_learned_from_principal_axes_and_mapped_back(learne
     np.testing.assert_allclose(np.abs(start.T @ PCA(2).fit(X).components_.T), np.eye(2), atol=1e-12)
     with pytest.raises(InputError, match="n_components must be an integer between 1 and the 4 features, got 5"):
         clone(learner).set_params(n_components=5).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (NCA(max_iter=0), "max_iter must be an integer >= 1, got 0"),
-        (LMNN(n_neighbors=0), "n_neighbors must be an integer >= 1, got 0"),
-        (DNE(n_components=5), "n_components must be None or an integer between 1 and the 4 features, got 5"),
-    ],
-)
-def test_bad_parameters_are_named(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(X, Y)

@@ -36,21 +36,6 @@ def test_threads_are_scikit_learns_n_jobs():
     assert evaluation_of({}, -1).threads >= 1
 
 
-@pytest.mark.parametrize(
-    ("options", "n_jobs", "message"),
-    [
-        ("fast", None, "evaluation must be None or a dict"),
-        ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib, engine"),
-        ({"tolerance": -1}, None, "tolerance must be a number >= 0"),
-        (None, 0, "n_jobs must be None or an integer other than 0"),
-    ],
-)
-def test_bad_options_are_named(options, n_jobs, message):
-    features, labels = random_samples()
-    with pytest.raises(ValueError, match=message):
-        InterpretableKDR(2, evaluation=options, n_jobs=n_jobs).fit(features, labels)
-
-
 @pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
 def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     features, labels = random_samples(n_samples=300)

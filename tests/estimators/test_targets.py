@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_diabetes, load_wine, make_blobs
+from sklearn.datasets import load_diabetes, make_blobs
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
@@ -14,9 +14,9 @@ from kdrbench.errors import InputError
 from kdrbench.estimators import DNE, InterpretableKDR, LowRankKernelLearner
 from kdrbench.estimators.targets import is_continuous
 from kdrbench.reduction import GradientKDR
+from support.helpers import scaled_wine
 
-X, Y = load_wine(return_X_y=True)
-X = StandardScaler().fit_transform(X)
+X, Y = scaled_wine()
 NAMES = np.array(["low", "mid", "high"])
 RNG = np.random.default_rng(0)
 SCORES = np.rint(100 * RNG.standard_normal(400))

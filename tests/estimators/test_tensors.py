@@ -5,19 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_wine
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench.arrays import Device
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
+from support.helpers import scaled_wine
 
 pytestmark = pytest.mark.needs("torch")
-
-
-def wine():
-    features, labels = load_wine(return_X_y=True)
-    return StandardScaler().fit_transform(features), labels
 
 
 def made(n_samples, n_features, n_classes=4, seed=0):
@@ -30,7 +24,7 @@ def made(n_samples, n_features, n_classes=4, seed=0):
 
 # From 2000 samples on, a fit by pairs begins in single precision.
 CASES = {
-    "wine": wine,
+    "wine": scaled_wine,
     "thousands of samples": lambda: made(2050, 8),
     "more features than samples": lambda: made(60, 90),
 }
@@ -67,7 +61,7 @@ def test_a_fit_is_that_of_numpy(family, case):
 
 
 def test_continuous_targets_and_several_label_columns():
-    features, labels = wine()
+    features, labels = scaled_wine()
     targets = {"target_kernel": {"family": "gaussian", "sigma": "median"}}
     assert_same_fit(InterpretableKDR(2, paradigm_params=targets), features, features[:, 0] + 0.1 * labels)
     _, mine = assert_same_fit(InterpretableKDR(2), features, np.column_stack([labels, labels % 2]))
@@ -77,7 +71,7 @@ def test_continuous_targets_and_several_label_columns():
 def test_results_have_the_type_and_device_of_the_input():
     import torch
 
-    features, labels = wine()
+    features, labels = scaled_wine()
     single = torch.tensor(features, dtype=torch.float32)
     model = InterpretableKDR(2).fit(single, labels)
     assert model.components_.dtype == np.float64
@@ -128,7 +122,7 @@ def test_transfers_do_not_grow_with_the_samples(monkeypatch):
 def test_clusterings_say_that_they_need_numpy(paradigm):
     import torch
 
-    features, labels = wine()
+    features, labels = scaled_wine()
     model = InterpretableKDR(2, paradigm=paradigm, paradigm_params={"n_clusters": 3})
     with pytest.raises(InputError, match=r"is for arrays of numpy, got Tensor; pass X.cpu\(\).numpy\(\)"):
         model.fit(torch.tensor(features), None if paradigm == "unsupervised" else labels)
@@ -137,7 +131,7 @@ def test_clusterings_say_that_they_need_numpy(paradigm):
 def test_bad_tensors_are_named():
     import torch
 
-    features, labels = wine()
+    features, labels = scaled_wine()
     given, model = torch.tensor(features), InterpretableKDR(2)
     for X, y, message in (
         (torch.tensor(np.where(features > 3, np.nan, features)), labels, "NaN or infinite values, the first at row"),

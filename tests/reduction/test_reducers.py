@@ -7,7 +7,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid
@@ -15,16 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kdrbench import memory
 from kdrbench.errors import InputError
-from kdrbench.estimators import (
-    DNE,
-    LMNN,
-    NCA,
-    AlignedKernel,
-    InterpretableKDR,
-    InterpretableKDRCV,
-    KPCATrick,
-    LowRankKernelLearner,
-)
+from kdrbench.estimators import DNE, AlignedKernel, KPCATrick
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import Pairing, UserKernel
 from kdrbench.reduction import (
@@ -78,30 +68,6 @@ CHECKED = [clone(one).set_params(n_components=None) for one in OURS if not isins
 )
 def test_scikit_learns_own_checks(estimator):
     check_estimator(estimator, on_skip=None)
-
-
-FACES = [
-    NCA(2),
-    LMNN(2),
-    InterpretableKDR(2),
-    InterpretableKDRCV(n_components=2, param_grid={}, cv=2),
-    AlignedKernel(),
-    KPCATrick("dne"),
-    LowRankKernelLearner(random_state=0),
-]
-
-
-@pytest.mark.parametrize("estimator", [*OURS, *FACES], ids=lambda one: str(one)[:20])
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_data_frames_come_out_where_they_are_asked_for(estimator, package):
-    frames = pytest.importorskip(package)
-    plain = clone(estimator).fit(X, Y).transform(X)
-    table = frames.DataFrame({name: X[:, place] for place, name in enumerate("abcd")})
-    with config_context(transform_output=package):
-        frame = clone(estimator).fit(table, Y).transform(table)
-    assert isinstance(frame, frames.DataFrame)
-    assert list(frame.columns) == [f"{type(estimator).__name__.lower()}{place}" for place in range(plain.shape[1])]
-    np.testing.assert_allclose(frame.to_numpy(), plain, atol=1e-9)
 
 
 @pytest.mark.parametrize(

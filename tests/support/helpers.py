@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from kdrbench.datasets import Standardiser, load_dataset
@@ -37,6 +39,12 @@ def authors_cancer():
 def regression_problem(features, targets, kernel, target_kernel):
     """max_W Tr(H K_y H K_XW) with the diagonal of K dropped, for continuous targets."""
     return build_problem(TraceObjective(features, kernel, target_gamma(targets, target_kernel)))
+
+
+def scaled_wine():
+    """Return the 178 x 13 features of the wine data, each with mean 0 and variance 1, and the classes."""
+    features, labels = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(features), labels
 
 
 def random_samples(seed=0, n_samples=40, n_features=6, n_classes=3):

@@ -160,8 +160,9 @@ class LoadingsDisplay:
             made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(feature_names(X))}
             groups = {name: [parts.names[place] for place in places] for name, places in made.items() if len(places)}
         seed = seed_of(random_state)
-        keys = ((seed, number) for number in range(n_resamples))
-        refits = refitted_projections(mapping, X, y, parts, scheme=resampling, keys=keys, n_jobs=n_jobs)
+        refits = refitted_projections(
+            mapping, X, y, parts, n_resamples=n_resamples, scheme=resampling, seed=seed, n_jobs=n_jobs
+        )
         aligned = [turned_to(columns, reference.T).T for columns in refits]
         return cls(
             loadings=reference,

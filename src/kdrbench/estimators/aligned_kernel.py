@@ -81,13 +81,10 @@ class AlignedKernel(LabelledTransformer):
         scale = 1.0 / _spread(pairs, kernel, len(features))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))
         self.samples_ = features
+        self._n_features_out = len(features)
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return SamplePairs(features, self.samples_).gram(self.kernel_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.samples_.shape[0])
 
 
 def _spread(pairs: SamplePairs, kernel: Combination, n_samples: int) -> float:

@@ -75,15 +75,28 @@ def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
     return axes if is_linear else None
 
 
-def mapped_back(values: ArrayLike, components: FloatArray) -> FloatArray:
-    """Return the shortest samples x with A'x = z for each row z of ``values``, A' = ``components`` (q x d).
+class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+    """A mixin of the transformers that map x to A'x, A' = ``components_`` (q x d)."""
 
-    Raises ``InputError`` for rows that are not q numbers.
-    """
-    rows = check_array(values, dtype=(np.float64, np.float32))
-    if rows.shape[1] != len(components):
-        raise InputError(f"projected samples have {len(components)} columns, got {rows.shape[1]}")
-    return np.asarray(rows @ np.linalg.pinv(components).T)
+    components_: FloatArray
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return for each row z of X the shortest sample x with A'x = z: the nearest to the origin.
+
+        Raises ``InputError`` for rows that are not q numbers.
+        """
+        check_is_fitted(self)
+        rows = check_array(X, dtype=(np.float64, np.float32))
+        if rows.shape[1] != len(self.components_):
+            raise InputError(f"projected samples have {len(self.components_)} columns, got {rows.shape[1]}")
+        return np.asarray(rows @ np.linalg.pinv(self.components_).T)
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return np.asarray(features @ self.components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
 
 
 def grouped_loadings(
@@ -147,7 +160,6 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     _spread: ClassVar[tuple[float, float]] = (LEAST_SPREAD, inf)
     # Whether X may be a kernel matrix, by kernel="precomputed".
     _takes_matrices: ClassVar[bool] = False
-    components_: FloatArray
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
@@ -192,18 +204,15 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @abstractmethod
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes, and ``_n_features_out``, the number of columns that ``transform`` returns."""
 
+    @abstractmethod
     def _mapped(self, features: FloatArray) -> FloatArray:
-        return np.asarray(features @ self.components_.T)
+        """Return what ``transform`` makes of checked samples."""
 
     @property
     def _is_precomputed(self) -> bool:
         return self._takes_matrices and isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,19 +8,18 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import VERBOSE, grouped_loadings, mapped_back
+from kdrbench.estimators.common import VERBOSE, LinearMap, grouped_loadings
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
 from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Kernel
-from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import PARADIGMS
 from kdrbench.parameters import COUNT, Either, Instance, OneOf, check_parameters, optional
 from kdrbench.solvers.geometry.certificate import Certificate
@@ -38,7 +37,7 @@ def _clusters(estimator: Any) -> bool:
 
 
 @dataclass(repr=False, eq=False)
-class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     """Project features so that a kernel of the projection says as much as possible about labels or clusters.
 
     Solves max_W Tr(Gamma K_XW) over W'W = I with K_ij = f(beta_ij), the diagonal of K dropped; for class labels
@@ -225,11 +224,6 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         nearest = KNeighborsClassifier(1).fit(self._projected, self.labels_)
         return np.asarray(nearest.predict(self.transform(X)))
 
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return Z W' for projected samples Z: of all samples that are projected there, the nearest to the origin."""
-        check_is_fitted(self)
-        return mapped_back(X, self.components_)
-
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         for attribute in _OPTIONAL:
             self.__dict__.pop(attribute, None)
@@ -272,10 +266,6 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         with one_blas_thread():
             return projected(self, X, self.components_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -201,37 +201,37 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
-        return self._from(self._fitted("best_estimator_").transform, X)
+        return self._from("best_estimator_", "transform", X)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that are projected to these, the nearest to the mean, in the units of the features."""
+        check_is_fitted(self)
         with config_context(transform_output="default"):
-            return self._fitted("best_estimator_").inverse_transform(X)
+            return self.best_estimator_.inverse_transform(X)
 
     @available_if(partial(_predicts, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """Return what ``final_estimator`` predicts."""
-        return self._from(self._fitted("predictor_").predict, X)
+        return self._from("predictor_", "predict", X)
 
     @available_if(partial(_predicts, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of ``classes_`` by ``final_estimator``."""
-        return self._from(self._fitted("predictor_").predict_proba, X)
+        return self._from("predictor_", "predict_proba", X)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
-        predictor = self._fitted("predictor_")
-        return float(self._from(lambda samples: self.scorer_(predictor, samples, plain_values(y)), X))
-
-    def _fitted(self, name: str) -> Any:
         check_is_fitted(self)
-        return getattr(self, name)
-
-    def _from(self, method: Callable[[Any], Any], X: Any) -> Any:
-        """Return what a method of a pipeline, whose steps exchange arrays, makes of checked samples."""
         samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
         with config_context(transform_output="default"):
-            return method(samples)
+            return float(self.scorer_(self.predictor_, samples, plain_values(y)))
+
+    def _from(self, pipeline: str, method: str, X: Any) -> Any:
+        """Return what a method of a fitted pipeline, whose steps exchange arrays, makes of samples."""
+        check_is_fitted(self)
+        samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
+        with config_context(transform_output="default"):
+            return getattr(getattr(self, pipeline), method)(samples)
 
     def _columns_or(self, checks: dict[str, Any], X: Any) -> dict[str, Any]:
         """Return how samples are checked: those of a frame are left for a ``scaler`` of one's own to read."""

@@ -150,6 +150,7 @@ class KPCATrick(LabelledTransformer):
         self.kernel_ = None if isinstance(kernel, str) else kernel
         self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
         self.explained_ = self.map_.coordinates.explained
+        self._n_features_out = self.map_.projection.shape[1]
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return self.map_.transform(features)
@@ -197,7 +198,3 @@ class KPCATrick(LabelledTransformer):
         raise InputError(
             f"selection needs candidates where the kernel is {self.kernel!r}; give a list of kernels, or selection=None"
         )
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.map_.projection.shape[1])

@@ -22,8 +22,9 @@ from kdrbench.estimators.definitions import (
     kernel_definition,
     pairwise_kernel,
 )
-from kdrbench.kernels import Kernel
-from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
+from kdrbench.estimators.targets import coded_classes
+from kdrbench.kernels import Kernel, gram_matrix
+from kdrbench.kernels.family import FloatArray, pairing_block
 from kdrbench.parameters import (
     COUNT,
     FRACTION,
@@ -116,8 +117,7 @@ class LowRankKernelLearner(LabelledTransformer):
         self.__dict__.pop("classes_", None)
         if constraints is None:
             features, labels = self._labelled(X, y)
-            if len(self.classes_) < 2:
-                raise InputError(f"labels must name at least 2 classes, got 1 class: {self.classes_}")
+            coded_classes(labels)
             self._learn(features, labels)
         elif isinstance(constraints, lowrank.Constraints):
             features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
@@ -146,8 +146,7 @@ class LowRankKernelLearner(LabelledTransformer):
         definition = kernel_definition(self)
         if definition != {"family": "linear"}:
             self._kernel, self._training = pairwise_kernel(self, definition, features), features
-            matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
-            return self._factor_of(0.5 * (matrix + matrix.T))
+            return self._factor_of(gram_matrix(self._kernel, features))
         if self.n_components is None:
             return features
         # A linear kernel needs no n x n array: G0 is X V, V the first right singular vectors.
@@ -174,6 +173,7 @@ class LowRankKernelLearner(LabelledTransformer):
             stopping=lowrank.Stopping(self.tol, self.tol, self.max_iter),
         )
         self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
+        self._n_features_out = self.factor_map_.shape[1]
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         if self._kernel is not None:
@@ -182,8 +182,4 @@ class LowRankKernelLearner(LabelledTransformer):
 
     def _needed(self, n_samples: int, n_features: int) -> float:
         linear = isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-        return 48.0 * n_samples * n_features if linear else 64.0 * n_samples**2
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.factor_map_.shape[1])
+        return 48.0 * n_samples * (n_features if linear else n_samples)

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from kdrbench import metric_learning
-from kdrbench.estimators.common import LabelledTransformer, mapped_back
+from kdrbench.estimators.common import LabelledTransformer, LinearMap
 from kdrbench.estimators.definitions import Count
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE
 
 
-class _LinearMetricLearner(LabelledTransformer):
-    """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
-
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return the shortest samples that are mapped to these."""
-        check_is_fitted(self)
-        return mapped_back(X, self.components_)
-
-    @abstractmethod
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A."""
-
-
 @dataclass(repr=False, eq=False)
-class NCA(_LinearMetricLearner):
+class NCA(LinearMap, LabelledTransformer):
     """Neighbourhood components analysis: classify rightly by a random near neighbour.
 
     Maximises sum_i p_i, p_i the chance that sample i is classified rightly by a neighbour drawn with probability
@@ -66,14 +48,14 @@ class NCA(_LinearMetricLearner):
     _: KW_ONLY
     max_iter: Annotated[int, COUNT] = 50
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = metric_learning.NCA(self.max_iter, self.n_components)
         projection, self.n_iter_ = learner.descend(features, labels)
-        return projection
+        self.components_ = np.ascontiguousarray(projection.T)
 
 
 @dataclass(repr=False, eq=False)
-class LMNN(_LinearMetricLearner):
+class LMNN(LinearMap, LabelledTransformer):
     """Large margin nearest neighbours: near samples of one class nearer, by a margin, than samples of others.
 
     Minimises the sum of squared distances to ``n_neighbors`` target neighbours and ``push`` times the hinge of every
@@ -114,14 +96,14 @@ class LMNN(_LinearMetricLearner):
     regularization: Annotated[float, NOT_NEGATIVE] = 0.0
     max_iter: Annotated[int, COUNT] = 20
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         options = (self.push, self.regularization, self.max_iter, self.n_components)
         projection, self.n_iter_ = metric_learning.LMNN(self.n_neighbors, *options).descend(features, labels)
-        return projection
+        self.components_ = np.ascontiguousarray(projection.T)
 
 
 @dataclass(repr=False, eq=False)
-class DNE(_LinearMetricLearner):
+class DNE(LinearMap, LabelledTransformer):
     """Discriminant neighbourhood embedding: near samples of one class together, near ones of others apart.
 
     Solves min tr A'X'(D - W)XA over A'A = I, W the signed graph of near neighbours, by one eigendecomposition
@@ -149,5 +131,7 @@ class DNE(_LinearMetricLearner):
     _: KW_ONLY
     n_neighbors: Annotated[int, COUNT] = 3
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        return metric_learning.learn_map(metric_learning.DNE(self.n_neighbors, self.n_components), features, labels)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        learner = metric_learning.DNE(self.n_neighbors, self.n_components)
+        projection = metric_learning.learn_map(learner, features, labels)
+        self.components_ = np.ascontiguousarray(projection.T)

@@ -147,6 +147,18 @@ def check_labels(labels: Any, unless: str = "") -> None:
         raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
 
 
+def coded_classes(labels: NDArray[Any], unless: str = "") -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the classes of n labels, and the place of each label among them.
+
+    Raises ``ValueError`` as :func:`check_labels`, and for fewer than two classes.
+    """
+    check_labels(labels, unless)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"labels must name at least 2 classes, got 1 class: {classes.tolist()}")
+    return classes, codes
+
+
 def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any], NDArray[Any] | None]:
     """Return expert scores (n x m, NaN where unknown) for the labels of some samples, and their classes.
 
@@ -164,10 +176,7 @@ def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any],
         known &= values != -1
         if target == AUTO and is_continuous(values[known]):
             return values, None
-    check_labels(values[known])
-    classes, codes = np.unique(values[known], return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes.tolist()}")
+    classes, codes = coded_classes(values[known])
     scores = np.full((len(values), len(classes)), np.nan)
     scores[known] = np.eye(len(classes))[codes]
     if values.dtype.kind == "f":

@@ -14,14 +14,7 @@ from sklearn.base import clone
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.inference.refits import (
-    check_samples,
-    fitted,
-    in_order,
-    seed_of,
-    seeded,
-    with_shared_bandwidth,
-)
+from kdrbench.inference.refits import check_samples, fitted, in_order, seed_of, seeded, with_shared_bandwidth
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_value
 from kdrbench.solvers.geometry.certificate import Certificate

@@ -14,11 +14,7 @@ from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import (
-    check_samples,
-    seed_of,
-    seeded,
-)
+from kdrbench.inference.refits import check_samples, seed_of, seeded
 from kdrbench.inference.resampling import (
     SCHEMES,
     Encoded,
@@ -135,8 +131,9 @@ def bootstrap_angles(
     subject = seeded(estimator, seed)
     parts = encoded(clone(subject).fit(samples, known), samples)
     reference = _directions(projection_of(parts.model, parts.features), estimator)
-    keys = ((seed, number) for number in range(n_resamples))
-    refits = refitted_projections(subject, samples, known, parts, scheme=scheme, keys=keys, n_jobs=n_jobs)
+    refits = refitted_projections(
+        subject, samples, known, parts, n_resamples=n_resamples, scheme=scheme, seed=seed, n_jobs=n_jobs
+    )
     drawn = [_directions(columns, estimator) for columns in refits]
     if any(columns.shape != reference.shape for columns in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")

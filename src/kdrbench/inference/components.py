@@ -21,12 +21,7 @@ from kdrbench.inference.permutation import (
     refitted_statistic,
     sequential_test,
 )
-from kdrbench.inference.refits import (
-    check_samples,
-    in_order,
-    seed_of,
-    seeded,
-)
+from kdrbench.inference.refits import check_samples, in_order, seed_of, seeded
 from kdrbench.inference.resampling import encoded, is_numeric, projection_of
 from kdrbench.inference.statistics import statistic_of
 from kdrbench.kernels.family import FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -92,9 +92,9 @@ def encoded(fitted: Any, X: Any) -> Encoded:
 
 
 def refitted_projections(
-    estimator: Any, X: Any, y: Any, parts: Encoded, *, scheme: str, keys: Iterable[tuple[int, int]], n_jobs: int | None
+    estimator: Any, X: Any, y: Any, parts: Encoded, *, n_resamples: int, scheme: str, seed: int, n_jobs: int | None
 ) -> Iterator[FloatArray]:
-    """Yield A (m x q) of fits to resamples, one for each seed of ``keys``, for the encoded features of all samples.
+    """Yield A (m x q) of fits to resamples, for the encoded features of all samples.
 
     ``scheme`` is one of ``SCHEMES``. Resamples have the classes of y in their shares; continuous y, several columns of
     it, or none, are not stratified.
@@ -102,11 +102,12 @@ def refitted_projections(
     n_samples, classes, is_bootstrap = len(parts.features), classes_of(y), scheme == "bootstrap"
     options = {"replace": is_bootstrap, "n_samples": n_samples if is_bootstrap else n_samples // 2, "stratify": classes}
 
-    def rows_of(key: tuple[int, int]) -> NDArray[np.intp]:
-        seed = int(np.random.default_rng(key).integers(2**31))
-        return np.sort(resample(np.arange(n_samples), **options, random_state=seed))
+    def rows_of(number: int) -> NDArray[np.intp]:
+        state = int(np.random.default_rng((seed, number)).integers(2**31))
+        return np.sort(resample(np.arange(n_samples), **options, random_state=state))
 
-    return in_order((delayed(_refitted_projection)(estimator, X, y, rows_of(key), parts) for key in keys), n_jobs)
+    calls = (delayed(_refitted_projection)(estimator, X, y, rows_of(number), parts) for number in range(n_resamples))
+    return in_order(calls, n_jobs)
 
 
 def _refitted_projection(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp], parts: Encoded) -> FloatArray:

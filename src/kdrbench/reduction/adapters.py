@@ -11,13 +11,14 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.estimators.common import LabelledTransformer, LinearMap
 from kdrbench.extras import needed_for
 from kdrbench.kernels import median_distance
 from kdrbench.kernels.family import FloatArray
@@ -134,13 +135,10 @@ class MedianKernelPCA(Reducer):
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         self.sigma_ = self.bandwidth * median_distance(features)
         self.model_ = KernelPCA(n_components, kernel="rbf", gamma=0.5 / self.sigma_**2, random_state=0).fit(features)
+        self._n_features_out = len(self.model_.eigenvalues_)
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return np.asarray(self.model_.transform(features))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.model_.eigenvalues_.shape[0])
 
 
 @dataclass(repr=False, eq=False)
@@ -175,22 +173,19 @@ class LeadingComponents(Reducer):
         self.estimator_ = clone(self.estimator).fit(features, labels)
         values = self.estimator_.transform(features)
         self.pca_ = PCA(min(n_components, *values.shape), svd_solver="full").fit(values)
+        self._n_features_out = self.pca_.n_components_
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return np.asarray(self.pca_.transform(self.estimator_.transform(features)))
 
     @property
-    def components_(self) -> FloatArray:  # type: ignore[override]
+    def components_(self) -> FloatArray:
         """The map of a linear transformer; ``AttributeError`` where it is not linear."""
         return np.asarray(self.pca_.components_ @ self.estimator_.components_)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.pca_.n_components_)
-
 
 @dataclass(repr=False, eq=False)
-class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RandomAxes(LinearMap, BaseEstimator):  # type: ignore[misc]
     """Project on orthonormal axes drawn at random, uniformly among all; neither X nor y play a part.
 
     scikit-learn's ``GaussianRandomProjection`` has axes that are neither orthogonal nor of one length.
@@ -232,13 +227,9 @@ class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
 
 @dataclass(repr=False, eq=False)
-class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ShuffledLabels(MetaEstimatorMixin, LabelledTransformer):  # type: ignore[misc]
     """Another transformer, fitted on y in a random order: what it finds where there is nothing to find.
 
     Parameters
@@ -260,17 +251,14 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
     _: KW_ONLY
     random_state: Any = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit a clone of ``estimator`` on X and y in a random order; raises what that raises."""
-        features, labels = validate_data(self, X, y, dtype=np.float64)
+    _continuous = True
+
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         shuffled = check_random_state(self.random_state).permutation(labels)
         self.estimator_ = clone(self.estimator).fit(features, shuffled)
-        return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return what the fitted transformer makes of X."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.transform(validate_data(self, X, dtype=np.float64, reset=False)))
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return np.asarray(self.estimator_.transform(features))
 
     @property
     def components_(self) -> FloatArray:
@@ -282,11 +270,6 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         names: NDArray[np.object_] = self.estimator_.get_feature_names_out()
         return names
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 @dataclass(repr=False, eq=False)
@@ -339,10 +322,7 @@ class SupervisedUMAP(Reducer):
             # One thread: several would lay out the same samples differently in each run.
             n_jobs=1,
         ).fit(features, response.values)
+        self._n_features_out = self.model_.embedding_.shape[1]
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return np.asarray(self.model_.transform(features), dtype=np.float64)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.model_.embedding_.shape[1])

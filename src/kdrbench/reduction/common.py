@@ -12,8 +12,8 @@ from scipy.linalg import svd
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer
-from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, check_labels, is_continuous
+from kdrbench.estimators.common import LabelledTransformer, LinearMap
+from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, coded_classes, is_continuous
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
@@ -69,11 +69,8 @@ def response_of(y: NDArray[Any], target: str = AUTO) -> Response:
         if np.ptp(values) == 0.0:
             raise InputError(f"y has the one value {values[0]:g}; give at least 2 different ones")
         return Response(values)
-    check_labels(y, "target='continuous'" if target != AUTO else "")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes}")
-    return Response(np.asarray(codes, dtype=np.intp), classes)
+    classes, codes = coded_classes(y, "target='continuous'" if target != AUTO else "")
+    return Response(codes, classes)
 
 
 class Reducer(LabelledTransformer):
@@ -114,7 +111,7 @@ class Reducer(LabelledTransformer):
         """Set the fitted attributes from the features, the same less their means, and what is known of samples."""
 
 
-class LinearReducer(Reducer):
+class LinearReducer(LinearMap, Reducer):
     """A reducer with ``transform(X) = X @ components_.T``; a feature that does not vary has the weight 0."""
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:

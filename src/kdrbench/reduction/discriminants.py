@@ -101,14 +101,11 @@ class KernelDiscriminantAnalysis(Reducer):
         self.eigenvalues_ = np.clip(1.0 - values[:count], 0.0, 1.0)
         scale = np.sqrt(n_samples / np.maximum(self.eigenvalues_, np.finfo(float).eps))
         self.dual_components_ = ((solved @ vectors[:, :count]) * scale).T
+        self._n_features_out = count
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         gram = _gram(self.kernel_, features, self.samples_)
         return np.asarray((gram - self._means) @ self.dual_components_.T)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.dual_components_.shape[0])
 
 
 def _gram(kernel: Kernel, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -180,11 +177,9 @@ class LFDA(LinearReducer):
         within, between = _local_scatter(samples, response, self.n_neighbors)
         share = self._share(within, centred, response)
         shrunk = (1.0 - share) * within + share * np.trace(within) / centred.shape[1] * np.eye(len(span))
-        scales, axes = eigh(shrunk)
-        white = axes / np.sqrt(scales)
-        values, vectors = eigh(white.T @ between @ white)
+        values, vectors = eigh(between, shrunk)
         self.eigenvalues_ = values[::-1][:n_components]
-        rows: FloatArray = (span.T @ white @ vectors[:, ::-1][:, :n_components]).T
+        rows: FloatArray = (span.T @ vectors[:, ::-1][:, :n_components]).T
         rows *= np.sqrt(np.maximum(self.eigenvalues_, np.finfo(float).eps))[:, None]
         return rows
 

@@ -59,7 +59,7 @@ def _leading(place: str, **options: Any) -> Factory:
     """Return the factory of the leading components of a learner that keeps all dimensions."""
 
     def factory(n_components: int, random_state: int | None) -> Any:
-        leading = _class_at("kdrbench.reduction.adapters:LeadingComponents")
+        leading = _class_at("kdrbench.reduction:LeadingComponents")
         return leading(_class_at(place)(**options), n_components)
 
     return factory
@@ -69,7 +69,7 @@ def _shuffled(name: str) -> Factory:
     """Return the factory of the method of a name, fitted on shuffled labels."""
 
     def factory(n_components: int, random_state: int | None) -> Any:
-        shuffled = _class_at("kdrbench.reduction.adapters:ShuffledLabels")
+        shuffled = _class_at("kdrbench.reduction:ShuffledLabels")
         return shuffled(build_reducer(name, n_components, random_state), random_state=random_state)
 
     return factory
@@ -80,9 +80,6 @@ def _class_at(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-_ADAPTERS = "kdrbench.reduction.adapters"
-_INVERSE = "kdrbench.reduction.inverse_regression"
-_OF_KERNELS = "kdrbench.reduction.kernel_dimension_reduction"
 _KDR = "kdrbench.estimators:InterpretableKDR"
 _SHARES = (0.25, 0.5, 1.0, 2.0)
 _PROJECTED = tuple({"sigma": f"{share:g} projected"} for share in _SHARES)
@@ -109,10 +106,10 @@ METHODS: Mapping[str, ReducerEntry] = {
     "kdr_linear": ReducerEntry("InterpretableKDR, linear", _of(_KDR, kernel="linear")),
     "pca": ReducerEntry("PCA", _of("sklearn.decomposition:PCA"), supervised=False),
     "kernel_pca": ReducerEntry(
-        "Kernel PCA, Gaussian", _of(f"{_ADAPTERS}:MedianKernelPCA"), {"bandwidth": _SHARES}, supervised=False
+        "Kernel PCA, Gaussian", _of("kdrbench.reduction:MedianKernelPCA"), {"bandwidth": _SHARES}, supervised=False
     ),
-    "pls_da": ReducerEntry("PLS-DA", _of(f"{_ADAPTERS}:PLSDA"), {"scale": (True, False)}),
-    "lda": ReducerEntry("LDA", _of(f"{_ADAPTERS}:LDA"), {"shrinkage": _SHRINKAGES}),
+    "pls_da": ReducerEntry("PLS-DA", _of("kdrbench.reduction:PLSDA"), {"scale": (True, False)}),
+    "lda": ReducerEntry("LDA", _of("kdrbench.reduction:LDA"), {"shrinkage": _SHRINKAGES}),
     "nca": ReducerEntry("NCA", _of("sklearn.neighbors:NeighborhoodComponentsAnalysis"), {"max_iter": (10, 50, 200)}),
     "lmnn": ReducerEntry(
         "LMNN, leading components",
@@ -125,36 +122,34 @@ METHODS: Mapping[str, ReducerEntry] = {
         _leading("kdrbench.estimators:KPCATrick", learner="lmnn"),
         {"estimator__learner_params": tuple({"n_neighbors": count} for count in (1, 3, 5))},
     ),
-    "sir": ReducerEntry("SIR", _of(f"{_INVERSE}:SIR"), {"shrinkage": _SHRINKAGES}),
-    "save": ReducerEntry("SAVE", _of(f"{_INVERSE}:SAVE"), {"shrinkage": _SHRINKAGES}),
+    "sir": ReducerEntry("SIR", _of("kdrbench.reduction:SIR"), {"shrinkage": _SHRINKAGES}),
+    "save": ReducerEntry("SAVE", _of("kdrbench.reduction:SAVE"), {"shrinkage": _SHRINKAGES}),
     "directional_regression": ReducerEntry(
-        "Directional regression", _of(f"{_INVERSE}:DirectionalRegression"), {"shrinkage": _SHRINKAGES}
+        "Directional regression", _of("kdrbench.reduction:DirectionalRegression"), {"shrinkage": _SHRINKAGES}
     ),
     "gradient_kdr": ReducerEntry(
         "gKDR",
-        _of(f"{_OF_KERNELS}:GradientKDR"),
+        _of("kdrbench.reduction:GradientKDR"),
         {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)},
     ),
-    "supervised_pca": ReducerEntry("Supervised PCA", _of(f"{_OF_KERNELS}:SupervisedPCA")),
+    "supervised_pca": ReducerEntry("Supervised PCA", _of("kdrbench.reduction:SupervisedPCA")),
     "lfda": ReducerEntry(
         "LFDA",
-        _of("kdrbench.reduction.discriminants:LFDA"),
+        _of("kdrbench.reduction:LFDA"),
         {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)},
     ),
     "kernel_discriminant": ReducerEntry(
         "Kernel discriminant analysis",
-        _of("kdrbench.reduction.discriminants:KernelDiscriminantAnalysis"),
+        _of("kdrbench.reduction:KernelDiscriminantAnalysis"),
         {"kernel_params": _MEDIANS, "regularization": (1e-5, 1e-3, 1e-1)},
     ),
     "supervised_umap": ReducerEntry(
         "Supervised UMAP",
-        _of("kdrbench.reduction.adapters:SupervisedUMAP"),
+        _of("kdrbench.reduction:SupervisedUMAP"),
         {"n_neighbors": (5, 15, 30), "target_weight": (0.25, 0.5, 0.75)},
         package="umap",
     ),
-    "random_axes": ReducerEntry(
-        "Random axes", _of("kdrbench.reduction.adapters:RandomAxes"), supervised=False, control=True
-    ),
+    "random_axes": ReducerEntry("Random axes", _of("kdrbench.reduction:RandomAxes"), supervised=False, control=True),
     "shuffled_lda": ReducerEntry("LDA on shuffled labels", _shuffled("lda"), control=True),
     "shuffled_kdr": ReducerEntry(
         "InterpretableKDR, Gaussian, on shuffled labels", _shuffled("kdr_gaussian"), control=True
