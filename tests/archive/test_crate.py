@@ -9,9 +9,9 @@ from importlib.resources import files
 
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.suite.archive.crate import METADATA
 from kdrbench.suite.experiments.results import read_results, write_results
+from support.command_line import kdrbench
 from support.record_folders import folder_of
 
 FAILED = "http://schema.org/FailedActionStatus"

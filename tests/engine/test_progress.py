@@ -19,7 +19,7 @@ from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
-from support.tiny_system import tiny_record
+from support.tiny_system import tiny_config, tiny_record
 
 ROOT = Path(__file__).parents[2]
 
@@ -151,17 +151,7 @@ def test_batches_of_a_shared_job_are_distinguished(tmp_path):
 
 
 def test_a_run_of_several_rows_is_one_run(tmp_path):
-    config = {
-        "seed": 0,
-        "run": ["e"],
-        "data": {"mirror": ""},
-        "limits": {"time_s": 1, "memory_mib": 256},
-        "timing": {"repeat_for_s": 0, "threads": 1},
-        "experiments": {
-            "e": {"system": "support.tiny_system:TinySystem", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
-        },
-    }
-    grid = load_grid(config)
+    grid = load_grid(tiny_config(answers={"it": 1}))
     (batch,) = grid.batches()
     hashes = batch.identity
     rows = [tiny_record(half, timed=True, **hashes) for half in ("first", "second")]

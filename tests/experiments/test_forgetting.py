@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import DamagedError, KdrbenchError
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
@@ -19,12 +17,8 @@ from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import write_origin
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
-
-
-def invoked(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
-
 
 LIMITS = Limits(time_s=10.0, memory_mib=1000)
 
@@ -112,8 +106,8 @@ def test_nothing_is_restored_while_a_process_works_there(made):
 
 
 def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
-    def kdrbench(*words):
-        done = invoked(*words)
+    def succeed(*words):
+        done = kdrbench(*words)
         assert done.exit_code == 0, done.output
         return done.output
 
@@ -123,11 +117,11 @@ def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
     lines = [json.loads(line) for line in job.records.read_text().splitlines()]
     lines[1]["contaminated"] = True
     job.records.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    kdrbench("merge", source / "config.json", "first", "--results", source, "--out", source / "merged/first.csv")
+    succeed("merge", source / "config.json", "first", "--results", source, "--out", source / "merged/first.csv")
     shutil.rmtree(source / ".workspace", ignore_errors=True)
-    kdrbench("pack", source, "--out", tmp_path / "packed")
-    kdrbench("unpack", tmp_path / "packed", "--out", results)
-    said = kdrbench("forget", "--disturbed", "--results", results)
+    succeed("pack", source, "--out", tmp_path / "packed")
+    succeed("unpack", tmp_path / "packed", "--out", results)
+    said = succeed("forget", "--disturbed", "--results", results)
     assert "the workflow will make 1 run of first/wine/gaussian/ism again" in said
     kept = {batch.cell[-1]: len(workspace.records()) for batch, workspace in workspaces(results, grid, "first")}
     assert sum(kept.values()) == 3
@@ -178,15 +172,15 @@ def test_why_compares_with_the_files_as_they_are_now(results):
     write_results(folder, two_experiments(), timed=True)
     source = Path(results / "config.json")
     write_origin(folder, "", [source], {})
-    assert invoked("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
+    assert kdrbench("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
     source.write_text(json.dumps(two_experiments(components={"wine": 3})))
-    done = invoked("why", "first", "--results", folder)
+    done = kdrbench("why", "first", "--results", folder)
     assert "first/wine/gaussian/ism: 2 runs out of date: its definition changed" in done.stdout
     assert "the configuration has changed since the workflow was started" in done.stderr
-    assert "8 of 8 runs ended" in (said := invoked("status", "--results", folder)).stdout
+    assert "8 of 8 runs ended" in (said := kdrbench("status", "--results", folder)).stdout
     assert "4 of them out of date" in said.stdout
     source.write_text("seed: [")
-    assert invoked("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
+    assert kdrbench("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
     assert "unknown experiment, cell or target 'frist'. Did you mean 'first'" in (
-        invoked("why", "frist", "--results", folder).stderr
+        kdrbench("why", "frist", "--results", folder).stderr
     )

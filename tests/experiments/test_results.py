@@ -10,7 +10,6 @@ from kdrbench.suite.experiments.results import read_results, write_results
 from support.made_up import atlas_record
 from support.record_folders import folder_of
 
-
 # How a table may be damaged, and the words that say so.
 DAMAGE = {
     "cut": (lambda text: text[:-20], "its last line is cut"),
