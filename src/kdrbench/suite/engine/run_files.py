@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import KdrbenchError, text_of
+from kdrbench.errors import DamagedError, text_of
 from kdrbench.files import flush, write_bytes, write_text
 from kdrbench.suite.engine.record import no_number
 
@@ -32,7 +32,7 @@ _COST = 1e-9
 MOST_TRACE = 2**28
 
 
-class UnreadableError(KdrbenchError):
+class UnreadableError(DamagedError):
     """A file of a run that is torn or malformed; the message says what it holds."""
 
 
