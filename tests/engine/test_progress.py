@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.errors import ConfigError
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.progress import progress_lines
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
@@ -188,9 +187,3 @@ def test_the_demo_before_anything_has_run(demo, tmp_path):
         assert one.measured == 0
         assert one.most_core_s > limit_s * one.runs
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
-    assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
-    with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):
-        forecast(demo, tmp_path, ["demo_scalin"])

@@ -21,6 +21,7 @@ from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 
 LIMITS = Limits(time_s=10.0, memory_mib=1000)
+GRID = load_grid(two_experiments())
 
 
 @pytest.fixture
@@ -128,11 +129,6 @@ def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
     assert read_records(JobFiles.of(results, grid.bundles("second")[0].path).records, grid.system("second").record)
 
 
-def changed(**changes):
-    config = two_experiments(**changes)
-    return load_grid(config)
-
-
 @pytest.fixture
 def results(tmp_path):
     write_results(tmp_path, two_experiments(), timed=True)
@@ -140,8 +136,8 @@ def results(tmp_path):
 
 
 def test_results_of_what_is_asked_for_are_not_stale(results):
-    assert stale_jobs(changed(), results) == {}
-    assert stale_jobs(changed(), results / "nowhere") == {}
+    assert stale_jobs(GRID, results) == {}
+    assert stale_jobs(GRID, results / "nowhere") == {}
 
 
 def test_another_seed_makes_every_job_stale(results):
@@ -151,7 +147,7 @@ def test_another_seed_makes_every_job_stale(results):
 
 
 def test_another_number_of_components_makes_the_jobs_of_its_experiment_stale(results):
-    stale = stale_jobs(changed(components={"wine": 3}), results)
+    stale = stale_jobs(load_grid(two_experiments(components={"wine": 3})), results)
     assert {job.partition("/")[0] for job in stale} == {"first"}
 
 
@@ -160,11 +156,11 @@ def test_rows_that_are_no_longer_asked_for_make_a_job_stale(results):
     lines = job.read_text().splitlines()
     more = json.loads(lines[0]) | {"run": 99}
     job.write_text("\n".join([*lines, json.dumps(more)]) + "\n")
-    assert list(stale_jobs(changed(), results).values()) == [["1 row no longer asked for"]]
+    assert list(stale_jobs(GRID, results).values()) == [["1 row no longer asked for"]]
     job.write_text("\n".join(lines[1:]) + "\n")
-    assert list(stale_jobs(changed(), results).values()) == [["1 row more asked for"]]
+    assert list(stale_jobs(GRID, results).values()) == [["1 row more asked for"]]
     job.write_text("half a line\n")
-    assert list(stale_jobs(changed(), results).values()) == [["its rows cannot be read"]]
+    assert list(stale_jobs(GRID, results).values()) == [["its rows cannot be read"]]
 
 
 def test_why_compares_with_the_files_as_they_are_now(results):

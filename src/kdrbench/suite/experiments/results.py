@@ -49,11 +49,6 @@ class Results:
     records: dict[str, list[Record]]
     left_out: tuple[str, ...] = ()
 
-    @property
-    def systems(self) -> list[str]:
-        """The systems of which there are rows."""
-        return list(dict.fromkeys(system_name(self.config["experiments"][name]) for name in self.records))
-
 
 def read_results(place: Path) -> Results:
     """Return what a folder of merged tables holds.
