@@ -1,14 +1,9 @@
 """A folder of made-up results, and the record that is packed of it; both are made once."""
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.fixture(scope="session")

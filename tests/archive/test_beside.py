@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.suite.archive.beside import opened_beside
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.labels import is_converged, method_label
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from importlib.resources import files
 
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.suite.archive.crate import METADATA
 from kdrbench.suite.experiments.results import read_results, write_results
+from support.command_line import kdrbench
 from support.record_folders import folder_of
 
 FAILED = "http://schema.org/FailedActionStatus"
@@ -163,11 +163,6 @@ def test_without_a_checkout_there_is_no_workflow_to_hold(write, monkeypatch, tmp
     monkeypatch.setattr("kdrbench.suite.archive.crate.checkout", lambda: None)
     monkeypatch.chdir(tmp_path)
     assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
-
-
-def test_a_single_table_is_refused(record, tmp_path):
-    done = kdrbench("pack", record / "ikdr.csv", "--crate", "--out", tmp_path / "crate")
-    assert "name the folder of results" in done.output
 
 
 @pytest.mark.whole

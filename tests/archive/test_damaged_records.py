@@ -6,14 +6,13 @@ import os
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.suite.archive import folder
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened, unpack
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 
 
 @pytest.fixture
@@ -138,7 +137,7 @@ def test_a_trace_that_is_cut_is_said_by_its_path(results, tmp_path):
     mine = shutil.copytree(results, tmp_path / "mine")
     path = next(path for path in sorted((mine / "traces").rglob("*")) if path.is_file())
     path.write_bytes(path.read_bytes()[:-20])
-    done = CliRunner().invoke(main, ["pack", str(mine), "--out", str(tmp_path / "out")])
+    done = kdrbench("pack", mine, "--out", tmp_path / "out")
     assert (done.exit_code, f"{path} is no trace" in done.stderr) == (2, True), done.exception
     assert not (tmp_path / "out").exists()
 

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.suite.archive import manifest_of, parts_of
 from kdrbench.suite.archive.layers import record_at
@@ -15,7 +14,8 @@ from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.verification.record import Record
-from support.made_up_results import two_experiments, write_results
+from support.command_line import kdrbench
+from support.made_up_results import files_in, two_experiments, write_results
 
 GM, REDRAWN = "traces/first/wine/gaussian/gm/0-1.jsonl", "runs/second/wine/gaussian/ism/0-3.jsonl"
 
@@ -25,10 +25,6 @@ def with_third():
     config = two_experiments()
     third = config["experiments"]["first"] | {"title": "Third.", "solvers": ["dg"]}
     return config | {"run": [*config["run"], "third"], "experiments": {**config["experiments"], "third": third}}
-
-
-def files_in(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def add(results, place, name, *words):

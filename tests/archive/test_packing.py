@@ -14,17 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.errors import DamagedError
 from kdrbench.suite.archive.folder import PackedFolder
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened, unpack
 from kdrbench.suite.reports.records import read_runs
-from support.made_up_results import two_experiments, write_results
-
-
-def files_in(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from support.command_line import kdrbench
+from support.made_up_results import files_in, two_experiments, write_results
 
 
 def arrays_in(folder):

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from archive.conftest import kdrbench
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.csv_files import read_csv
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 
 OWN = {name: {"method": "stiefel_cayley"} for name in ("mine", "yours")}

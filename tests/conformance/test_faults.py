@@ -10,18 +10,11 @@ from kdrbench.suite.conformance.check import all_checks, ask_apart
 from support.own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 
 FIRST = "        projection = start\n"
-NEVER_ASKS = SOLVER.replace(
-    """            if not monitor.keep_going(projection):
+ASKS = """            if not monitor.keep_going(projection):
                 return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
-""",
-    "",
-)
-NO_ANSWER = SOLVER.replace(
-    """            if not monitor.keep_going(projection):
-                return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
-""",
-    "            monitor.keep_going(projection)\n",
-)
+"""
+NEVER_ASKS = SOLVER.replace(ASKS, "")
+NO_ANSWER = SOLVER.replace(ASKS, "            monitor.keep_going(projection)\n")
 BASELINE = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -100,9 +93,7 @@ SOLVER_FAULTS = [
 ]
 
 
-SILENT = NO_ANSWER.replace("            monitor.keep_going(projection)\n", "").replace(
-    FIRST, FIRST + "        monitor.keep_going(start)\n"
-)
+SILENT = NEVER_ASKS.replace(FIRST, FIRST + "        monitor.keep_going(start)\n")
 RARELY = SOLVER.replace(FIRST, FIRST + "        for _ in range(150):\n            problem.surrogate(start)\n")
 KEEPS = (
     SOLVER.replace("    step: float", "    kept: ClassVar[list] = []\n    step: float")

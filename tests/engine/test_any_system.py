@@ -14,7 +14,7 @@ from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import load_grid
 from support.one_batch import context_of
-from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch
+from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch, tiny_config
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
 # Runs of this system take no time of their own.
@@ -92,20 +92,8 @@ def test_the_time_of_all_methods_of_a_run_counts_together(results):
     assert [row.answer for row in records] == [15.0, None, 15.0, None, 15.0, None]
 
 
-def experiment_of(**changes):
-    experiment = {"system": "support.tiny_system:TinySystem", "title": "Answers.", "datasets": ["wine"]} | changes
-    return {
-        "seed": 0,
-        "run": ["e"],
-        "data": {"mirror": ""},
-        "limits": {"time_s": 1, "memory_mib": 256},
-        "timing": {"repeat_for_s": 0, "threads": 1},
-        "experiments": {"e": experiment},
-    }
-
-
 def test_a_configuration_names_the_system():
-    grid = load_grid(experiment_of(answers={"a": 1, "b": 2}))
+    grid = load_grid(tiny_config(answers={"a": 1, "b": 2}))
     assert isinstance(grid, Grid)
     assert [batch.path for batch in grid.batches()] == ["e/wine/a/0-1", "e/wine/b/0-1"]
     assert grid.systems == {"support.tiny_system:TinySystem": ["e"]}
@@ -126,4 +114,4 @@ def test_a_configuration_names_the_system():
 )
 def test_its_faults_are_those_of_the_configuration(changes, message):
     with pytest.raises(ConfigError, match=message):
-        load_grid(experiment_of(**changes))
+        load_grid(tiny_config(**changes))

@@ -1,6 +1,5 @@
 """Calibration beside each batch, and what is made of it when rows are merged."""
 
-import csv
 from dataclasses import asdict, replace
 from itertools import count
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.provenance import calibration_s, drift_columns
 from kdrbench.suite.engine.publish import merge_records
@@ -99,8 +99,7 @@ def test_only_a_disturbed_batch_is_flagged_in_the_table(files, tmp_path, after, 
     assert times_of(rows) == [(0.02, after)] * 4
     expected = {row.axes: row.provenance.definition_sha256 for row in rows}
     merge_records([files.records], TinyRecord, expected, tmp_path / "tiny.csv")
-    with (tmp_path / "tiny.csv").open(newline="") as stream:
-        assert {row["drifted"] for row in csv.DictReader(stream)} == flags
+    assert {row["drifted"] for row in read_csv(tmp_path / "tiny.csv")} == flags
 
 
 def test_rows_before_an_interruption_keep_their_calibration(files):

@@ -113,10 +113,6 @@ def garbage(path):
     path.write_bytes(GARBAGE)
 
 
-def empty(path):
-    path.write_bytes(b"")
-
-
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 

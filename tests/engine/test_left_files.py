@@ -193,12 +193,15 @@ def test_a_missing_package_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capfd.readouterr().err
 
 
-def test_a_folder_that_no_process_can_write_is_the_benchs_fault(tmp_path, monkeypatch):
-    def fail(path, array):
+@pytest.mark.parametrize(
+    "names", [("referee.save_array", "job.save_array"), ("isolation.processes.limit_memory",)], ids=["write", "limit"]
+)
+def test_what_no_process_can_do_is_the_benchs_fault(tmp_path, monkeypatch, names):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kdrbench.suite.engine.referee.save_array", fail)
-    monkeypatch.setattr("kdrbench.suite.engine.job.save_array", fail)
+    for name in names:
+        monkeypatch.setattr(f"kdrbench.suite.engine.{name}", fail)
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
         run(TinySystem(), tmp_path)
 
@@ -283,12 +286,3 @@ def test_a_column_of_the_wrong_type_blocks_no_other_cell(tmp_path):
     assert len(files.workspace(batches[1], TinyRecord).records()) == 2
     # Once the system is corrected nothing of the odd rows is in the way.
     assert len(run(TinySystem(), tmp_path, batches=batches)) == 4
-
-
-def test_a_limit_that_cannot_be_set_is_no_fault_of_the_method(tmp_path, monkeypatch):
-    def refuse(memory_mib):
-        raise OSError("not permitted")
-
-    monkeypatch.setattr("kdrbench.suite.engine.isolation.processes.limit_memory", refuse)
-    with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run(TinySystem(), tmp_path)

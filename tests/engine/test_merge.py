@@ -1,9 +1,8 @@
 """Merging tolerates no hole, no double, no stranger, and no row of another definition."""
 
-import csv
-
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.engine.publish import merge_records
 from kdrbench.suite.engine.record import RecordError, write_records
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
@@ -23,8 +22,7 @@ def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
     table = tmp_path / "ikdr.csv"
     backwards = dict(reversed(EXPECTED.items()))
     assert merge_records([rows], IKDRRecord, backwards, table) == ROWS[::-1]
-    with table.open(newline="") as stream:
-        lines = list(csv.DictReader(stream))
+    lines = read_csv(table)
     assert [(line["run"], line["cost"], line["quality"], line["curvature"]) for line in lines] == [
         ("1", "-2.0", "0.95", ""),
         ("0", "-1.0", "0.95", ""),

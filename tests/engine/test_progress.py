@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.errors import ConfigError
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.progress import progress_lines
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
@@ -19,7 +18,7 @@ from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
-from support.tiny_system import tiny_record
+from support.tiny_system import tiny_config, tiny_record
 
 ROOT = Path(__file__).parents[2]
 
@@ -151,17 +150,7 @@ def test_batches_of_a_shared_job_are_distinguished(tmp_path):
 
 
 def test_a_run_of_several_rows_is_one_run(tmp_path):
-    config = {
-        "seed": 0,
-        "run": ["e"],
-        "data": {"mirror": ""},
-        "limits": {"time_s": 1, "memory_mib": 256},
-        "timing": {"repeat_for_s": 0, "threads": 1},
-        "experiments": {
-            "e": {"system": "support.tiny_system:TinySystem", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
-        },
-    }
-    grid = load_grid(config)
+    grid = load_grid(tiny_config(answers={"it": 1}))
     (batch,) = grid.batches()
     hashes = batch.identity
     rows = [tiny_record(half, timed=True, **hashes) for half in ("first", "second")]
@@ -198,9 +187,3 @@ def test_the_demo_before_anything_has_run(demo, tmp_path):
         assert one.measured == 0
         assert one.most_core_s > limit_s * one.runs
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
-    assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
-    with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):
-        forecast(demo, tmp_path, ["demo_scalin"])

@@ -1,7 +1,5 @@
 """Which rows of an earlier job are used: those of the same batch that today's limits would not make otherwise."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -98,16 +96,6 @@ def test_a_run_that_lacks_one_of_its_rows_is_made_again(files):
     assert again[2] != whole[2]
 
 
-def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
-    batch = tiny_batch(then="fails")
-    workspace = files.workspace(batch, TinyRecord)
-    before = {row.run: row.provenance.wall_s for row in run(batch, files)}
-    workspace.take_out({0})
-    assert {row.run for row in workspace.records()} == set(before) - {0} != set()
-    after = {row.run: row.provenance.wall_s for row in run(batch, files)}
-    assert {number for number, wall_s in after.items() if wall_s != before[number]} == {0}
-
-
 def kept_checkpoint(files, batch, wall_s):
     path = files.workspace(batch, TinyRecord).run(0).checkpoint
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,12 +129,3 @@ def test_room_for_a_run_keeps_its_checkpoint_alone(files):
         (path.parent / "left.npy").touch()
         assert workspace.run(0).clear() is None
         assert list(path.parent.iterdir()) == []
-
-
-def test_rows_of_another_batch_in_the_workspace_do_not_count(files):
-    batch = tiny_batch(runs=[0])
-    rows = run(batch, files)
-    foreign = [replace(row, provenance=replace(row.provenance, definition_sha256="other")) for row in rows]
-    files.workspace(batch, TinyRecord).replace(foreign)
-    again = run(batch, files)
-    assert {row.provenance.definition_sha256 for row in again} == {batch.definition_sha256}

@@ -6,16 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from snakemake.exceptions import WorkflowError
 
 from kdrbench.errors import ConfigError
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked, load_grid
 from kdrbench.suite.experiments.config_file import lay_over, read_config_file
-from kdrbench.suite.experiments.workflow import check_files, grid_of
+from kdrbench.suite.experiments.workflow import check_files
 from kdrbench.suite.reports import outputs
+from support.command_line import kdrbench
 from support.configs import ROOT, TABLE, changed_config, table_4_config, whole_config
 from support.products import by_section
 
@@ -152,7 +151,7 @@ def test_a_command_names_the_line_that_snakemake_does_not(tmp_path):
     path = tmp_path / "config.mine.yaml"
     for text, code in (("run: [a\nlimits: {", 2), ("experiments: 3\n", 0), ("experiments: {a: 1, 2: {title: b}}\n", 0)):
         path.write_text(text)
-        done = CliRunner().invoke(main, ["list", "experiments", "--config", str(path)])
+        done = kdrbench("list", "experiments", "--config", path)
         assert done.exit_code == code, done.output
         assert ("line 2, column 7: expected ',' or ']'" in done.output) == (code == 2)
 
@@ -202,17 +201,3 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     reports = {"published_vs_ours", "claims", *outputs.tables_of(config), *outputs.figures_of(config)}
     left = {name for name in reports if not any(name == one or name.startswith(f"{one}_") for one in own)}
     assert left <= RESERVED_EXPERIMENTS
-
-
-def test_braces_are_text():
-    grid = grid_of(
-        changed_config("experiments.table4_supervised.title", "{x} {wildcards} {{"),
-        SimpleNamespace(
-            modifier=SimpleNamespace(is_main_snakefile=lambda: True),
-            deployment_settings=SimpleNamespace(deployment_method=set()),
-            dryrun=True,
-            config_settings=SimpleNamespace(configfiles=[]),
-        ),
-        ROOT,
-    )
-    assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import DamagedError, KdrbenchError
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
@@ -19,14 +17,11 @@ from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import write_origin
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 
-
-def invoked(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
-
-
 LIMITS = Limits(time_s=10.0, memory_mib=1000)
+GRID = load_grid(two_experiments())
 
 
 @pytest.fixture
@@ -112,8 +107,8 @@ def test_nothing_is_restored_while_a_process_works_there(made):
 
 
 def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
-    def kdrbench(*words):
-        done = invoked(*words)
+    def succeed(*words):
+        done = kdrbench(*words)
         assert done.exit_code == 0, done.output
         return done.output
 
@@ -123,20 +118,15 @@ def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
     lines = [json.loads(line) for line in job.records.read_text().splitlines()]
     lines[1]["contaminated"] = True
     job.records.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    kdrbench("merge", source / "config.json", "first", "--results", source, "--out", source / "merged/first.csv")
+    succeed("merge", source / "config.json", "first", "--results", source, "--out", source / "merged/first.csv")
     shutil.rmtree(source / ".workspace", ignore_errors=True)
-    kdrbench("pack", source, "--out", tmp_path / "packed")
-    kdrbench("unpack", tmp_path / "packed", "--out", results)
-    said = kdrbench("forget", "--disturbed", "--results", results)
+    succeed("pack", source, "--out", tmp_path / "packed")
+    succeed("unpack", tmp_path / "packed", "--out", results)
+    said = succeed("forget", "--disturbed", "--results", results)
     assert "the workflow will make 1 run of first/wine/gaussian/ism again" in said
     kept = {batch.cell[-1]: len(workspace.records()) for batch, workspace in workspaces(results, grid, "first")}
     assert sum(kept.values()) == 3
     assert read_records(JobFiles.of(results, grid.bundles("second")[0].path).records, grid.system("second").record)
-
-
-def changed(**changes):
-    config = two_experiments(**changes)
-    return load_grid(config)
 
 
 @pytest.fixture
@@ -146,8 +136,8 @@ def results(tmp_path):
 
 
 def test_results_of_what_is_asked_for_are_not_stale(results):
-    assert stale_jobs(changed(), results) == {}
-    assert stale_jobs(changed(), results / "nowhere") == {}
+    assert stale_jobs(GRID, results) == {}
+    assert stale_jobs(GRID, results / "nowhere") == {}
 
 
 def test_another_seed_makes_every_job_stale(results):
@@ -157,7 +147,7 @@ def test_another_seed_makes_every_job_stale(results):
 
 
 def test_another_number_of_components_makes_the_jobs_of_its_experiment_stale(results):
-    stale = stale_jobs(changed(components={"wine": 3}), results)
+    stale = stale_jobs(load_grid(two_experiments(components={"wine": 3})), results)
     assert {job.partition("/")[0] for job in stale} == {"first"}
 
 
@@ -166,11 +156,11 @@ def test_rows_that_are_no_longer_asked_for_make_a_job_stale(results):
     lines = job.read_text().splitlines()
     more = json.loads(lines[0]) | {"run": 99}
     job.write_text("\n".join([*lines, json.dumps(more)]) + "\n")
-    assert list(stale_jobs(changed(), results).values()) == [["1 row no longer asked for"]]
+    assert list(stale_jobs(GRID, results).values()) == [["1 row no longer asked for"]]
     job.write_text("\n".join(lines[1:]) + "\n")
-    assert list(stale_jobs(changed(), results).values()) == [["1 row more asked for"]]
+    assert list(stale_jobs(GRID, results).values()) == [["1 row more asked for"]]
     job.write_text("half a line\n")
-    assert list(stale_jobs(changed(), results).values()) == [["its rows cannot be read"]]
+    assert list(stale_jobs(GRID, results).values()) == [["its rows cannot be read"]]
 
 
 def test_why_compares_with_the_files_as_they_are_now(results):
@@ -178,15 +168,15 @@ def test_why_compares_with_the_files_as_they_are_now(results):
     write_results(folder, two_experiments(), timed=True)
     source = Path(results / "config.json")
     write_origin(folder, "", [source], {})
-    assert invoked("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
+    assert kdrbench("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
     source.write_text(json.dumps(two_experiments(components={"wine": 3})))
-    done = invoked("why", "first", "--results", folder)
+    done = kdrbench("why", "first", "--results", folder)
     assert "first/wine/gaussian/ism: 2 runs out of date: its definition changed" in done.stdout
     assert "the configuration has changed since the workflow was started" in done.stderr
-    assert "8 of 8 runs ended" in (said := invoked("status", "--results", folder)).stdout
+    assert "8 of 8 runs ended" in (said := kdrbench("status", "--results", folder)).stdout
     assert "4 of them out of date" in said.stdout
     source.write_text("seed: [")
-    assert invoked("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
+    assert kdrbench("why", "--results", folder).stdout == "8 runs up to date, none to make\n"
     assert "unknown experiment, cell or target 'frist'. Did you mean 'first'" in (
-        invoked("why", "frist", "--results", folder).stderr
+        kdrbench("why", "frist", "--results", folder).stderr
     )

@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.estimators import InterpretableKDR
@@ -15,13 +14,13 @@ from kdrbench.estimators.fitting import _Search
 from kdrbench.estimators.inputs import known_samples
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
-from kdrbench.suite.cli import main
 from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.run import cell_config
 from kdrbench.suite.experiments.config import check_part, load_grid
 from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.reports.tables.labels import method_label
+from support.command_line import kdrbench
 from support.configs import ROOT, changed_config, whole_config
 
 FILES = ("config.yaml", "config.papers.yaml", "config.demo.yaml")
@@ -57,7 +56,7 @@ def test_a_name_means_the_same_everywhere(name):
 
 
 def test_the_list_has_each_name_and_no_other():
-    kinds = json.loads(CliRunner().invoke(main, ["list", "solvers", "controls", "--json"]).stdout)
+    kinds = json.loads(kdrbench("list", "solvers", "controls", "--json").stdout)
     listed = {**kinds["solvers"], **kinds["controls"]}
     assert list(kinds["controls"]) == [*NAMED][-5:]
     assert [*listed] == [*NAMED]

@@ -9,12 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from kdrbench.datasets.registry import load_registry
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.batch import Order, order_path, read_order
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.experiments import workflow
@@ -31,7 +29,8 @@ from kdrbench.suite.experiments.workflow import (
     start,
 )
 from kdrbench.suite.reports.outputs import result_folder
-from support.configs import table_4_config, whole_config
+from support.command_line import kdrbench
+from support.configs import changed_config, table_4_config, whole_config
 from support.made_up import record
 from support.made_up_results import two_experiments, write_results
 from support.own_methods import SOLVER, write_all
@@ -122,6 +121,12 @@ def test_a_configuration_is_named_after_its_overlay(configfiles, name, folder, t
 def test_a_faulty_configuration_ends_with_one_sentence():
     with pytest.raises(WorkflowError, match="config: unknown key: 'sead'"):
         grid_of(table_4_config() | {"sead": 1}, HERE, Path())
+
+
+def test_braces_are_text():
+    title = "{x} {wildcards} {{"
+    grid = grid_of(changed_config("experiments.table4_supervised.title", title), HERE, ROOT)
+    assert grid.config["experiments"]["table4_supervised"]["title"] == title
 
 
 def test_commands_run_in_snakemakes_python_or_in_condas(monkeypatch):
@@ -269,7 +274,7 @@ def test_what_is_asked_ends_well_and_leaves_the_faults(here):
     faulty = SOLVER.replace("].copy()", "] * (1 + self.step)")
     (here / "my_solver.py").write_text(faulty)
     check = next(one for one in plugin_checks(checked(own_config())).values() if one.name == "my_solver.py:Mine")
-    done = CliRunner().invoke(main, ["check", "--out", "found.json", *shlex.split(check.words)])
+    done = kdrbench("check", "--out", "found.json", *shlex.split(check.words))
     assert done.exit_code == 0, done.output
     said = json.loads((here / "found.json").read_text())
     assert (said["plugin"], said["kind"], said["faults"]) == ("my_solver.py:Mine", "solver", 1)

@@ -71,6 +71,11 @@ def _row(batch, bundle, run, points, given):
     return record(batch.dataset, batch.cell[-1], run, **(columns | given))
 
 
+def files_in(folder):
+    """The bytes of all files of a folder, by their paths in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def trace(method, run, n_points=N_POINTS):
     """Points of a cost that falls by powers of the time, quicker for ism."""
     rng = np.random.default_rng(run)

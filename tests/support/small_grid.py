@@ -49,6 +49,12 @@ def overlay(**changes):
     } | changes
 
 
+def of_solvers(*solvers, **changes):
+    """Changes by which the grid has these solvers alone."""
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
+    return {"experiments": {"table4_supervised": experiment}} | changes
+
+
 class Workflow:
     """A folder in which Snakemake runs the small grid; ``environment`` and ``words`` go with every command."""
 
@@ -125,6 +131,10 @@ class Workflow:
         for record in (record for path in self.record_files() for record in read_records(path, IKDRRecord)):
             found.setdefault(record.method, []).append(record)
         return found
+
+    def statuses(self):
+        """Return the statuses of the finished rows by method."""
+        return {method: [record.status for record in records] for method, records in self.records().items()}
 
     def planned(self, *words, **changes):
         """Return how many jobs of each rule a run would start."""

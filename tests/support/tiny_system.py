@@ -69,6 +69,19 @@ class TinySystem(System):
         return float(definition.get("answer", 1.0)) * dataset.features.sum()
 
 
+def tiny_config(**experiment):
+    """A configuration of one experiment of this system on Wine."""
+    shared = {"system": "support.tiny_system:TinySystem", "title": "Answers.", "datasets": ["wine"]}
+    return {
+        "seed": 0,
+        "run": ["e"],
+        "data": {"mirror": ""},
+        "limits": {"time_s": 1, "memory_mib": 256},
+        "timing": {"repeat_for_s": 0, "threads": 1},
+        "experiments": {"e": shared | experiment},
+    }
+
+
 def tiny_record(half, dataset="wine", number=0, **columns):
     """A row of a run that never was: the first half converged, the second failed."""
     status = "converged" if half == "first" else "failed"

@@ -3,11 +3,10 @@
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import unpack
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 from support.configs import ikdr_config
 from support.tampering import made_record
 
@@ -57,7 +56,7 @@ def made(tmp_path_factory):
 def packed_place(made, tmp_path_factory):
     """The folder of the same record, packed."""
     place = tmp_path_factory.mktemp("packed") / "record"
-    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
+    done = kdrbench("pack", made, "--out", place)
     assert done.exit_code == 0, done.output
     return place
 

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
-from kdrbench.suite.cli import main
 from kdrbench.suite.commands.verify import attested_folder
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import Batch, Bundle
@@ -21,6 +19,7 @@ from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import audit as audits
 from kdrbench.suite.verification.audit import Made
 from kdrbench.suite.verification.record import Record
+from support.command_line import kdrbench
 from support.one_batch import Limits, context_of
 from support.tampering import FOLD, change_array, place_of, put
 
@@ -195,23 +194,20 @@ def test_the_command_makes_runs_by_the_engine(record, packed_place, monkeypatch)
     tests, source = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
     monkeypatch.setenv("PYTHONPATH", f"{source}:{tests}")
 
-    def rerun(place, *words):
-        return CliRunner().invoke(main, ["verify", "--rerun", str(place), *words])
-
     options = ("--own-code", "--cells", "1", "--seed", "3")
-    done = rerun(record, *options)
+    done = kdrbench("verify", "--rerun", record, *options)
     assert done.exit_code == 0, done.output
     assert ": as recorded" in done.output
     assert "1 run made again, 0 findings" in done.output
-    packed = rerun(packed_place, *options)
+    packed = kdrbench("verify", "--rerun", packed_place, *options)
     # But for its time.
     assert packed.stdout.partition(";")[0] == done.stdout.partition(";")[0]
     assert "1 run made again, 0 findings" in packed.output
-    nothing = rerun(record, "--own-code", "--time-s", "1e-9")
+    nothing = kdrbench("verify", "--rerun", record, "--own-code", "--time-s", "1e-9")
     assert (nothing.exit_code, "no cell could be made again" in nothing.output) == (2, True)
-    refused = rerun(record)
+    refused = kdrbench("verify", "--rerun", record)
     assert (refused.exit_code, "--own-code" in refused.output) == (2, True)
-    unused = CliRunner().invoke(main, ["verify", "--attest", str(record)])
+    unused = kdrbench("verify", "--attest", record)
     assert (unused.exit_code, "--attest needs --rerun" in unused.output) == (2, True)
 
 

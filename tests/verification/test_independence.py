@@ -1,10 +1,8 @@
 """The second opinion shares no code with what made the runs: neither by imports nor while it computes."""
 
-import ast
-from importlib.util import resolve_name
-
 import pytest
 
+from kdrbench.suite.engine.identity import _imported
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import OF_RUNS, ROOT, called_by
@@ -19,18 +17,9 @@ def file_of(module):
 
 
 def imports_of(module):
-    """Yield the modules of kdrbench that a module imports anywhere, by `import`, and absolutely or relatively."""
-    path = file_of(module)
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module
-            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        yield from (name for name in names if name.startswith("kdrbench.") and file_of(name))
+    """Return the modules of kdrbench that a module imports anywhere."""
+    names = _imported(file_of(module), module)
+    return (name for name in names if name.startswith("kdrbench.") and file_of(name))
 
 
 def all_below(module):

@@ -4,17 +4,16 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.datasets import load_dataset
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import unpack
-from kdrbench.suite.cli import main
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.league import recompute as league
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import called_by
+from support.command_line import kdrbench
 from support.configs import whole_config
 from support.tampering import change_array, made_record, put, scaled
 
@@ -39,7 +38,7 @@ def played(tmp_path_factory):
     """The folder of a record of a league, and the same record packed and unpacked."""
     results = made_record(tmp_path_factory.mktemp("league"), league_config(), "league")
     place, unpacked = (tmp_path_factory.mktemp(name) / "results" for name in ("packed", "unpacked"))
-    assert CliRunner().invoke(main, ["pack", str(results), "--out", str(place)]).exit_code == 0
+    assert kdrbench("pack", results, "--out", place).exit_code == 0
     unpack(record_at(place), unpacked, to_go_on=False)
     return {"whole": results, "packed": unpacked}
 

@@ -1,6 +1,5 @@
 """The workflow in another one, as a module with its own configuration."""
 
-import csv
 import os
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from support.small_grid import ROOT
 
 pytestmark = pytest.mark.whole
@@ -65,12 +65,6 @@ def snakemake(folder, *words):
     )
 
 
-def methods_of(folder):
-    """The method, run and status of each merged row of the test configuration."""
-    with (folder / "ikdr.csv").open(newline="") as stream:
-        return [(row["method"], row["run"], row["status"]) for row in csv.DictReader(stream)]
-
-
 def test_another_workflow_uses_it_as_a_module(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.yaml").write_text(TINY)
@@ -78,8 +72,10 @@ def test_another_workflow_uses_it_as_a_module(tmp_path):
     (tmp_path / "beside.py").write_text("VALUE = 7\n")
     done = snakemake(tmp_path, "--cores", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert methods_of(tmp_path / "results" / "test") == [("ism", run, "converged") for run in "01"]
-    head = (tmp_path / "results" / "test" / "ikdr.csv").read_text().splitlines()[0]
+    table = tmp_path / "results" / "test" / "ikdr.csv"
+    rows = [(row["method"], row["run"], row["status"]) for row in read_csv(table)]
+    assert rows == [("ism", run, "converged") for run in "01"]
+    head = table.read_text().splitlines()[0]
     assert (tmp_path / "summary" / "merged.csv").read_text() == head
     # A prefix of its shell, or a safe path, would have hidden the module beside the Snakefile.
     assert (tmp_path / "table").read_text() == "7\n"

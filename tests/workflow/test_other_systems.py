@@ -1,11 +1,11 @@
 """Snakemake run for real on the systems beside dimension reduction, and on a fourth one in a folder of its own."""
 
-import csv
 import json
 import os
 
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from support.small_grid import ROOT, Workflow
 
 pytestmark = pytest.mark.whole
@@ -50,11 +50,6 @@ def planned(workflow, *words, **experiments):
     return workflow.planned(*words, **configuration(**experiments))
 
 
-def rows_of(path):
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Both systems in one configuration, by one command."""
@@ -64,7 +59,7 @@ def finished(tmp_path_factory):
 
 
 def test_every_split_leaves_its_rows_and_its_tables(finished):
-    rows = rows_of(finished.tables / "kpca_trick.csv")
+    rows = read_csv(finished.tables / "kpca_trick.csv")
     assert [(row["run"], row["variant"]) for row in rows] == [
         (str(split), variant) for split in range(12) for variant in KPCA["variants"]
     ]
@@ -76,7 +71,7 @@ def test_every_split_leaves_its_rows_and_its_tables(finished):
 
 
 def test_low_rank_kernels_leave_rows_a_table_and_a_figure(finished):
-    rows = rows_of(finished.tables / "low_rank.csv")
+    rows = read_csv(finished.tables / "low_rank.csv")
     assert [(row["method"], row["n_constraints"]) for row in rows] == [("von_neumann", "0"), ("von_neumann", "5")]
     chart = json.loads((finished.reports / "figures/gyrb.json").read_text())
     assert [panel["y"]["title"] for panel in chart["panels"]] == ["accuracy", "NMI", "NMI", "sweeps"]
@@ -104,8 +99,8 @@ def fourth(tmp_path):
 
 def test_a_fourth_system_is_one_folder(fourth):
     fourth.succeed(**configuration(halves=HALVES))
-    rows = rows_of(fourth.tables / "merged" / "halves.csv")
-    assert rows_of(fourth.tables / "nearest_mean_NearestMeanSystem.csv") == rows
+    rows = read_csv(fourth.tables / "merged" / "halves.csv")
+    assert read_csv(fourth.tables / "nearest_mean_NearestMeanSystem.csv") == rows
     assert [(row["run"], row["shrinkage"], row["status"]) for row in rows] == [
         (str(draw), shrinkage, "converged") for draw in range(3) for shrinkage in ("0.0", "0.5")
     ]

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
+from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 from support.small_grid import ROOT
 
@@ -17,8 +16,8 @@ from support.small_grid import ROOT
 def test_an_unpacked_record_lacks_the_other_half_alone(tmp_path):
     config = two_experiments()
     write_results(tmp_path / "results", config, ["first"])
-    assert CliRunner().invoke(main, ["pack", f"{tmp_path}/results", "--out", f"{tmp_path}/packed"]).exit_code == 0
-    assert CliRunner().invoke(main, ["unpack", f"{tmp_path}/packed", "--out", f"{tmp_path}/on/results"]).exit_code == 0
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    assert kdrbench("unpack", tmp_path / "packed", "--out", tmp_path / "on/results").exit_code == 0
     (tmp_path / "overlay.yaml").write_text(yaml.safe_dump(config))
     words = ["--snakefile", ROOT / "Snakefile", "--configfile", tmp_path / "overlay.yaml", "--until", "merge"]
     done = subprocess.run(

@@ -1,6 +1,5 @@
 """Snakemake run for real with data, a kernel and a solver of one's own, given as files."""
 
-import csv
 import json
 import os
 import re
@@ -8,6 +7,7 @@ import shlex
 
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from support.checkout import ROOT, checkout_at, write_table
 from support.forks import forked
 from support.own_methods import DATA, SOLVER, write_all
@@ -41,8 +41,7 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     workflow = Workflow(tmp_path / "here")
     write_all(workflow.folder)
     workflow.succeed("--", "own", **OWN)
-    with (workflow.tables / "merged" / "own.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
+    rows = read_csv(workflow.tables / "merged" / "own.csv")
     assert {(row["dataset"], row["kernel"], row["method"], row["status"]) for row in rows} == {
         ("blobs", kernel, solver, "converged") for kernel in ("gaussian", "rational") for solver in ("mine", "random")
     }
@@ -62,8 +61,7 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     planned = workflow.planned(**OWN)
     assert (planned["run_batch"], planned["prepare_data"]) == (1, 1)
     workflow.succeed("--", "own", **OWN)
-    with (workflow.tables / "merged" / "own.csv").open() as stream:
-        again = list(csv.DictReader(stream))
+    again = read_csv(workflow.tables / "merged" / "own.csv")
     assert not {row["data_sha256"] for row in rows} & {row["data_sha256"] for row in again}
 
 
@@ -105,8 +103,7 @@ def test_the_readmes_commands_compare_the_users_solver(tmp_path):
     said = give(command).stderr
     assert "kdrbench: reports/mine/dashboard.html shows all of it, " in said
 
-    with (checkout / "results/mine/merged/mine.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = read_csv(checkout / "results/mine/merged/mine.csv")
     solvers = ("my_solver", "ism_converged", "random")
     assert sorted({(row["dataset"], row["kernel"], row["method"], row["run"]) for row in rows}) == sorted(
         ("my_data", "gaussian", solver, run) for solver in solvers for run in "01234"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support.slurm_cluster import SlurmCluster
-from support.small_grid import ROOT, ROWS, STATUS, Workflow, overlay
+from support.small_grid import ROOT, ROWS, STATUS, Workflow, of_solvers
 
 pytestmark = pytest.mark.needs("slurm")
 
@@ -23,15 +23,6 @@ def quickly(first_check_s):
     """
     words = ["--seconds-between-status-checks", "1"]
     return [*words, "--slurm-init-seconds-before-status-checks", str(first_check_s)]
-
-
-def of_solvers(*solvers, **changes):
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
-    return overlay(experiments={"table4_supervised": experiment}, **changes)
-
-
-def statuses(workflow):
-    return {solver: [record.status for record in records] for solver, records in workflow.records().items()}
 
 
 def new_jobs(cluster, before):
@@ -68,7 +59,7 @@ def test_short_batches_share_a_job_where_that_is_asked_for(cluster, through_slur
     together = ["--groups", "run_batch=batches", "--group-components", "batches=2"]
     through_slurm.succeed(*together, *ROWS, **of_solvers("ism", "IsKilled"))
     assert new_jobs(cluster, before) == ["COMPLETED"]
-    assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "IsKilled")}
+    assert through_slurm.statuses() == {name: [STATUS[name]] * 2 for name in ("ism", "IsKilled")}
 
 
 def test_a_scheduler_without_a_plugin(cluster, tmp_path):
@@ -76,7 +67,7 @@ def test_a_scheduler_without_a_plugin(cluster, tmp_path):
     words = ["--profile", ROOT / "profiles" / "cluster-generic", "--seconds-between-status-checks", "1"]
     workflow = Workflow(tmp_path / "run", cluster.environment, words)
     workflow.succeed(*ROWS, **of_solvers("IsKilled"))
-    assert statuses(workflow) == {"IsKilled": ["failed"] * 2}
+    assert workflow.statuses() == {"IsKilled": ["failed"] * 2}
     assert new_jobs(cluster, before) == ["COMPLETED"]
 
 
@@ -88,9 +79,9 @@ def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, through_s
     done = through_slurm.run(*granted, *ROWS, **of_solvers("Sleeps", **FAR))
     assert done.returncode != 0
     assert new_jobs(cluster, before) == ["TIMEOUT"]
-    assert statuses(through_slurm) == {}
+    assert through_slurm.statuses() == {}
     through_slurm.succeed(*ROWS, **of_solvers("Sleeps"))
-    assert statuses(through_slurm) == {"Sleeps": ["time_limit"] * 2}
+    assert through_slurm.statuses() == {"Sleeps": ["time_limit"] * 2}
 
 
 @pytest.mark.attack("slurm: node drained")
@@ -104,14 +95,14 @@ def test_jobs_wait_for_a_drained_node_up_to_the_cap(cluster, through_slurm):
         # The other job is Snakemake's own matter still, though its first check of the queue has passed.
         time.sleep(5.0)
         assert new_jobs(cluster, before) == ["PENDING"]
-        assert statuses(through_slurm) == {}
+        assert through_slurm.statuses() == {}
     finally:
         cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=RESUME")
     for ended in (1, 2):
         await_jobs(cluster, before, lambda states, ended=ended: states.count("COMPLETED") >= ended)
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, out + err
-    assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
+    assert through_slurm.statuses() == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
 
 
 @pytest.mark.attack("slurm: workflow cancelled")
@@ -123,7 +114,7 @@ def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode != 0
     await_jobs(cluster, before, lambda states: states in (["CANCELLED"], ["COMPLETED"], ["FAILED"]))
-    assert statuses(through_slurm) == {}
+    assert through_slurm.statuses() == {}
 
 
 @pytest.mark.attack("slurm: node lost")
@@ -139,7 +130,7 @@ def test_a_job_whose_node_goes_down_is_run_again(cluster, through_slurm):
     run_at_once(cluster, before)
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, out + err
-    assert statuses(through_slurm) == {"ism": ["converged"] * 2}
+    assert through_slurm.statuses() == {"ism": ["converged"] * 2}
     # Slurm sends the job again. What clears the node may end it once more, for here it starts at once: then Snakemake
     # sends another.
     assert new_jobs(cluster, before).count("COMPLETED") == 1

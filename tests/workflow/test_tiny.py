@@ -4,35 +4,25 @@ import shutil
 
 import pytest
 
-from support.small_grid import ROWS, Workflow, overlay
+from support.small_grid import ROWS, Workflow, of_solvers, overlay
 
 pytestmark = pytest.mark.slow("Snakemake takes two seconds to start")
-
-
-def tiny(*solvers, **changes):
-    """The small grid with these solvers alone."""
-    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
-    return {"experiments": {"table4_supervised": experiment}} | changes
-
-
-def statuses(workflow):
-    return {name: [row.status for row in rows] for name, rows in workflow.records().items()}
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     workflow = Workflow(tmp_path_factory.mktemp("workflow") / "with a space")
-    workflow.succeed(*ROWS, **tiny("ism", "Raises"))
+    workflow.succeed(*ROWS, **of_solvers("ism", "Raises"))
     return workflow
 
 
 def test_every_run_leaves_a_row_and_nothing_is_left_to_do(finished):
-    assert statuses(finished) == {"ism": ["converged"] * 2, "Raises": ["failed"] * 2}
+    assert finished.statuses() == {"ism": ["converged"] * 2, "Raises": ["failed"] * 2}
     assert (finished.tables / "ikdr.csv").read_text().count("\n") == 1 + 4
-    assert finished.planned(*ROWS, **tiny("ism", "Raises")) == {}
+    assert finished.planned(*ROWS, **of_solvers("ism", "Raises")) == {}
 
 
-EXPERIMENT = tiny("ism", "Raises")["experiments"]["table4_supervised"]
+EXPERIMENT = of_solvers("ism", "Raises")["experiments"]["table4_supervised"]
 LARGER = {"time_s": 9, "memory_mib": 512}
 OTHERS = {
     "seed": {"seed": 7},
@@ -44,14 +34,14 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", ["seed", *(pytest.param(one, marks=pytest.mark.whole) for one in [*OTHERS][1:])])
 def test_stale_rows_are_found_whatever_snakemake_remembers(finished, other):
-    grid, lost = tiny("ism", "Raises") | OTHERS[other], finished.folder / "lost"
+    grid, lost = of_solvers("ism", "Raises") | OTHERS[other], finished.folder / "lost"
     # A third fold is a job of its own.
     count = {"folds": 4, "option": 1}.get(other, 2)
     assert finished.planned("--rerun-triggers", "mtime", *ROWS, **grid)["run_batch"] == count
     (finished.folder / ".snakemake").rename(lost)
     try:
         assert finished.planned(*ROWS, **grid)["run_batch"] == count
-        assert "run_batch" not in finished.planned(*ROWS, **tiny("ism", "Raises", limits=LARGER))
+        assert "run_batch" not in finished.planned(*ROWS, **of_solvers("ism", "Raises", limits=LARGER))
     finally:
         shutil.rmtree(finished.folder / ".snakemake", ignore_errors=True)
         lost.rename(finished.folder / ".snakemake")
@@ -61,17 +51,17 @@ def test_a_deleted_file_is_made_again_with_the_same_rows(finished):
     before = finished.records()
     finished.record_files()[0].unlink()
     (finished.tables / "ikdr.csv").unlink()
-    finished.succeed(*ROWS, **tiny("ism", "Raises"))
+    finished.succeed(*ROWS, **of_solvers("ism", "Raises"))
     assert finished.records() == before
     assert (finished.tables / "ikdr.csv").is_file()
 
 
 def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
-    done = Workflow(tmp_path / "target").run("--dry-run", "table4_superviced", **tiny("ism"))
+    done = Workflow(tmp_path / "target").run("--dry-run", "table4_superviced", **of_solvers("ism"))
     assert done.returncode != 0
     assert "unknown target 'table4_superviced'" in done.stdout + done.stderr
     assert "Did you mean 'table4_supervised'?" in done.stdout + done.stderr
-    workflow, grid = Workflow(tmp_path / "kernel"), tiny("ism")
+    workflow, grid = Workflow(tmp_path / "kernel"), of_solvers("ism")
     grid["experiments"]["table4_supervised"]["kernels"] = ["gausian"]
     done = workflow.run("--dry-run", **grid)
     assert done.returncode != 0

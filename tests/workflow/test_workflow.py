@@ -1,6 +1,5 @@
 """Snakemake run for real on small grids, with solvers that go wrong among good ones."""
 
-import csv
 import json
 import re
 
@@ -8,6 +7,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.reports.figures.chart import Chart
 from support.small_grid import BASELINE_STATUS, LIMIT_S, STATUS, Workflow, overlay
 
@@ -52,8 +52,8 @@ def test_nothing_of_a_killed_run_is_left(finished):
 
 def test_table_and_figure_are_complete(finished):
     reports = finished.reports
-    with (reports / "table4_supervised.csv").open() as stream:
-        cells = {(row["method"], row["metric"]): row["ours"] for row in csv.DictReader(stream)}
+    rows = read_csv(reports / "table4_supervised.csv")
+    cells = {(row["method"], row["metric"]): row["ours"] for row in rows}
     # Two times, cost, how far it is above the best known, and quality; baselines have no cost.
     assert len(cells) == 6 * 5 + 2 * 3
     assert cells["FitsForEver", "time_s"] == "> 1.5s"

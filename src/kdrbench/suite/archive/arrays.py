@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.suite.archive.folder import ARRAYS, PackedFolder, Writer
-from kdrbench.suite.engine.run_files import UnreadableError, array_of
+from kdrbench.suite.engine.run_files import array_of
 
 Arrays = dict[str, NDArray[Any]]
 # What of each cell is stored at most, in bytes of float32, beside the projection of its first run.
@@ -121,10 +121,7 @@ def _array(
         return f"{name['cell']}{NOT_STORED}_{name['run']}", np.array([name["kind"]])
     file = f"{ARRAYS}/{line['of'] or experiment}.{line['stored']}.npy"
     if file not in files:
-        try:
-            files[file] = array_of(packed.content(file), file)
-        except UnreadableError as error:
-            raise DamagedError(str(error)) from error
+        files[file] = array_of(packed.content(file), file)
     sizes, begin = line["shape"].rstrip("F"), int(line["begin"])
     shape = tuple(map(int, sizes.split("x"))) if sizes else ()
     flat = files[file][begin : begin + math.prod(shape)].astype(np.dtype(line["type"]), casting="safe")

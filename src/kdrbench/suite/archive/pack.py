@@ -136,7 +136,10 @@ class Packing:
             writer.add(f"{ROWS}/{name}.csv", csv_text(fresh[0], (line.values() for line in fresh)).encode())
             not_stored += self._write_runs(writer, name, made, places)
         if lines:
-            made.counts = _counts(rows, lines, bundles) | {"projections_not_stored": not_stored}
+            there = {row.axes for row in rows}
+            n_jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
+            counts = counts_of(rows, lines, n_jobs, len(bundles) - n_jobs)
+            made.counts = counts | {"projections_not_stored": not_stored}
         return made
 
     def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
@@ -186,12 +189,6 @@ def check_licence(word: str) -> None:
     """Raise ``InputError`` unless the word can be one of the SPDX list, which has new ones each year."""
     if not re.fullmatch(r"[A-Za-z0-9.+-]{1,64}", word):
         raise InputError(f"--licence is {word!r}; it must be a word of the SPDX list, such as CC-BY-4.0 or CC0-1.0")
-
-
-def _counts(rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]) -> dict[str, Any]:
-    there = {row.axes for row in rows}
-    jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
-    return counts_of(rows, lines, jobs, len(bundles) - jobs)
 
 
 def counts_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import tempfile
@@ -14,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from kdrbench.errors import DamagedError, InputError, visible
-from kdrbench.files import locked, write_bytes, write_text
+from kdrbench.files import locked, replacing, write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed
 from kdrbench.suite.archive.folder import CHARTS, OTHERS
 from kdrbench.suite.archive.layers import PackedRecord, record_at, rows_of
@@ -132,9 +131,8 @@ def _write_experiment(
     save = np.savez_compressed if to_go_on else np.savez
     for path, job in jobs.items():
         files = JobFiles.of(results, path)
-        buffer = io.BytesIO()
-        save(buffer, allow_pickle=False, **job.arrays)
-        write_bytes(files.findings, buffer.getvalue(), durable=False)
+        with replacing(files.findings, durable=False) as stream:
+            save(stream, allow_pickle=False, **job.arrays)
         lines = [{"cell": cell, "run": run} | one for (cell, run), points in job.points.items() for one in points]
         write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in lines), durable=False)
         write_text(files.records, "".join(f"{record_json(record)}\n" for record in job.records), durable=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kdrbench.errors import ConfigError, counted, unknown_name
+from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -229,13 +229,7 @@ class Forecast:
 
 
 def forecast(grid: Grid, results: Path, experiments: Sequence[str] = ()) -> list[Forecast]:
-    """Return what each of these experiments, or all of the grid, will take; nothing is locked, run or changed.
-
-    Raises ``ConfigError`` for an experiment that is not in `run`.
-    """
-    for name in experiments:
-        if name not in grid.experiments:
-            raise ConfigError(unknown_name("experiment in `run`", name, grid.experiments))
+    """Return what each of these experiments, or all of the grid, will take; nothing is locked, run or changed."""
     progress = progress_of(grid, results)
     costs = Costs(progress)
     forecasts = []

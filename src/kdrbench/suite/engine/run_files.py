@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import KdrbenchError, text_of
-from kdrbench.files import flush, write_bytes, write_text
+from kdrbench.errors import DamagedError, text_of
+from kdrbench.files import flush, replacing, write_text
 from kdrbench.suite.engine.record import no_number
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _COST = 1e-9
 MOST_TRACE = 2**28
 
 
-class UnreadableError(KdrbenchError):
+class UnreadableError(DamagedError):
     """A file of a run that is torn or malformed; the message says what it holds."""
 
 
@@ -127,9 +127,8 @@ class TraceLine(NamedTuple):
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write an array; a killed process leaves the old or the new one, whole."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    write_bytes(path, buffer.getvalue(), durable=False)
+    with replacing(path, durable=False) as stream:
+        np.save(stream, array, allow_pickle=False)
 
 
 def read_array(path: Path) -> NDArray[Any] | None:
@@ -227,9 +226,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """
     trace = _trace_beside(path)
     clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations), len(trace), zlib.crc32(trace)])
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **{_CLOCK: clock}, **checkpoint.state)
-    write_bytes(path, buffer.getvalue())
+    with replacing(path) as stream:
+        np.savez(stream, allow_pickle=False, **{_CLOCK: clock}, **checkpoint.state)
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import psutil
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Attested, Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -117,22 +116,12 @@ class System(ABC):
     runner: ClassVar[str] = ""
     verifier: ClassVar[str] = ""
 
-    def check(self, name: str, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
-        for fault in self.faults(config["experiments"][name], config):
-            raise ConfigError(f"config: experiments.{name}.{fault}")
-
     def faults(self, experiment: Config, config: Config) -> Iterable[str]:
-        """Return such faults of an experiment; each begins with the key that is at fault."""
+        """Return the faults of an experiment that a schema cannot find; each begins with the key that is at fault."""
         return ()
 
-    def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of the sections that the system reads."""
-        for fault in self.faults_of_sections(config):
-            raise ConfigError(f"config: {fault}")
-
     def faults_of_sections(self, config: Config) -> Iterable[str]:
-        """Return such faults; each begins with its section."""
+        """Return those of the sections that the system reads; each begins with its section."""
         return ()
 
     @abstractmethod

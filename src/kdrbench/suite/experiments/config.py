@@ -72,13 +72,12 @@ def _check_systems(config: Config) -> None:
     schemas = {name: experiment_schema(system) for name, system in systems.items()}
     known = [*map(build_system, SYSTEMS), *systems.values()]
     _check_keys(config, known, schemas)
-    for system in dict.fromkeys(known):
-        system.check_sections(config)
+    refuse(fault for system in dict.fromkeys(known) for fault in system.faults_of_sections(config))
     registry = registry_of(config)
     for name, system in systems.items():
-        asked = config["experiments"][name]["datasets"]
-        refuse(unknown_names(f"experiments.{name}.datasets", "data set", asked, registry))
-        system.check(name, config)
+        experiment = config["experiments"][name]
+        refuse(unknown_names(f"experiments.{name}.datasets", "data set", experiment["datasets"], registry))
+        refuse(f"experiments.{name}.{fault}" for fault in system.faults(experiment, config))
 
 
 def _check_keys(config: Config, systems: Iterable[System], experiments: Config, *, complete: bool = True) -> None:
@@ -104,8 +103,7 @@ def check_part(config: Config) -> None:
         section: {name: one for name, one in config.get(section, {}).items() if {"method", "family"} & set(one)}
         for section in ("baselines", "kernels", "solvers")
     }
-    for system in known:
-        system.check_sections(defined)
+    refuse(fault for system in known for fault in system.faults_of_sections(defined))
     check_meanings(config.get("solvers", {}))
 
 

@@ -35,7 +35,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "an unknown line"
         raise ConfigError(f"configuration {path}, {place}: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"configuration {path}: {' '.join(str(error).split())}") from error
     if values is not None and not isinstance(values, dict):
         raise ConfigError(f"configuration {path} must hold keys and values; it holds a {type(values).__name__}")

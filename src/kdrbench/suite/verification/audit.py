@@ -125,7 +125,7 @@ def audit(
     ``folder`` is where they are made, ``limit_s`` the recorded seconds above which a run is passed over; ``look`` is
     called with each run that was made. First come ``least`` cells of each component, where there are any.
 
-    Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
+    Raises ``ConfigError``, ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
     rows = {
         system: {place_of(row, build_system(system).record.axis_names()): row for row in of_one}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.experiments.results import read_words
 from kdrbench.suite.systems import build_system, table_of
 
@@ -66,15 +66,11 @@ class Record:
     def grid(self) -> Grid:
         """The runs that the configuration asks for.
 
-        Raises ``InputError`` without a configuration, and for one that names code where that is not to be imported.
+        Raises ``ConfigError`` without a sound configuration, and ``InputError`` for one that names code where that is
+        not to be imported.
         """
         path = self.folder / "config.json"
-        try:
-            config = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of results") from error
-        except (ValueError, RecursionError) as error:
-            raise DamagedError(f"{path} is no configuration: {in_words(error)}") from error
+        config = read_config_file(path)
         if not self.own_code and (places := places_in(config)):
             raise InputError(
                 f"the configuration of this record names code that is not kdrbench's, {visible(places[0][:200])}, "

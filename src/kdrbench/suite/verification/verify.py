@@ -68,7 +68,7 @@ def verify(
     ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
     after each batch with the number of those that are verified, and of all.
 
-    Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
+    Raises ``ConfigError``, ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
     total, rows_of = Verification(), defaultdict[str, Placed](list)
     for system, rows in record.rows().items():
@@ -83,11 +83,8 @@ def verify(
     long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
     beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
     left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
-    definitions = record.grid.config.get("datasets", {})
-    data_of = {
-        name: partial(_loaded, name, json.dumps(definitions.get(name, {}), sort_keys=True), mirror)
-        for name in sorted({batch.dataset for batch in batches})
-    }
+    names = sorted({batch.dataset for batch in batches})
+    data_of = {name: partial(_loaded, name, record.grid.data_definition(name), mirror) for name in names}
     missing = _missing({batch.dataset: data_of[batch.dataset] for batch, _ in drawn.values()})
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
     total.left_out.update(reason for place, reason in left_out.items() if computed[place][0].dataset not in missing)

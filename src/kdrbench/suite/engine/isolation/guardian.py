@@ -151,7 +151,7 @@ class Watched:
 
 def guard(watched: Watched, parent: int, writing: int) -> None:
     """Fork the run, watch it, clear up after it, and report to the batch, whose process is ``parent``."""
-    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for name in _STOPS:
         signal.signal(name, _leave)
     # A terminal's Ctrl-C goes to the batch, which tells the guardian.
     os.setsid()

@@ -20,6 +20,7 @@ from typing import Any
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.extras import check_system
+from kdrbench.files import write_text
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit, Watched, guard, in_child
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
@@ -167,7 +168,8 @@ def report_of(work: Callable[[], Any], limits: Limits) -> Any:
     with tempfile.TemporaryDirectory(prefix="kdrbench-apart-") as folder:
         answer = Path(folder) / "answer.json"
         try:
-            ending = supervise(lambda: _report(work, answer), limits)
+            # Written whole or not at all: a process that is killed meanwhile has not reported.
+            ending = supervise(lambda: write_text(answer, json.dumps(work()), durable=False), limits)
         finally:
             processes.adopt_orphans(wanted=False)
         if answer.exists():
@@ -181,11 +183,3 @@ def report_of(work: Callable[[], Any], limits: Limits) -> Any:
         }[ending.end],
         ending.end,
     )
-
-
-def _report(work: Callable[[], Any], answer: Path) -> None:
-    text = json.dumps(work())
-    # Under another name first: a process that is killed while it writes has not reported.
-    draft = answer.with_suffix(".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(answer)
