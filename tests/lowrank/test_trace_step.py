@@ -16,7 +16,7 @@ def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, sl
     logs, rows, signs = rng.standard_normal(4), rng.standard_normal((len(signs), 4)), np.array(signs)
     parts = (rows**2) @ np.exp(logs)
     bound = factor * float(parts[0] if len(signs) == 1 else parts.sum())
-    return Projection(logs, rows, signs, bound, dual, lower, upper, slack)
+    return Projection(logs, rows, signs, dual, bound, lower, upper, slack)
 
 
 def matrix_of(asked, step):
@@ -90,7 +90,7 @@ def test_traces_near_the_largest_and_smallest_number_are_met():
     # Their squares, and the slopes, are beyond it.
     for first, asked_for in ((1.0, 690.0), (-600.0, 0.0), (690.0, 689.0), (-690.0, -695.0)):
         logs, rows = np.array([first, first - 1]), np.array([[1.0, 0.5]])
-        asked = Projection(logs, rows, np.ones(1), float(np.exp(asked_for)), 0.0, -np.inf, np.inf, np.inf)
+        asked = Projection(logs, rows, np.ones(1), 0.0, float(np.exp(asked_for)), -np.inf, np.inf, np.inf)
         _, spectrum = projection_step(asked, Progress())
         largest = spectrum.values.max()
         turned = np.log(np.sum(spectrum.turned[0] ** 2 * np.exp(spectrum.values - largest)))

@@ -60,15 +60,15 @@ def divided_differences(logs: FloatArray) -> FloatArray:
 class Projection:
     """One constraint in the eigenbasis of X.
 
-    ``logs``: d; ``rows``: its one or two w; ``signs``: theirs; ``bound``: b; ``dual``: mu, kept within ``lower`` and
-    ``upper``; ``slack``: gamma, which makes the bound b exp(-mu / gamma).
+    ``logs``: d; ``rows``: its one or two w; ``signs``: theirs; ``dual``: mu, kept within ``lower`` and ``upper``;
+    ``bound``: b; ``slack``: gamma, which makes the bound b exp(-mu / gamma).
     """
 
     logs: FloatArray
     rows: FloatArray
     signs: FloatArray
-    bound: float
     dual: float
+    bound: float
     lower: float
     upper: float
     slack: float

@@ -51,9 +51,9 @@ class VonNeumann:
         single = int(problem.starts[problem.n_given]) == problem.n_given
         self.problem, self._compiled = problem, compiled if single else False
         self._logs = np.log(problem.spectrum)
+        self._table = np.column_stack([problem.bounds, problem.lower, problem.upper])
         # Entries of lists are quicker to read.
-        columns = (problem.bounds, problem.lower, problem.upper)
-        self._starts, self._limits = problem.starts.tolist(), np.column_stack(columns).tolist()
+        self._starts, self._limits = problem.starts.tolist(), self._table.tolist()
 
     def at(self, duals: FloatArray) -> VonNeumannState | None:
         """Return X(mu) = exp(log X0 + sum mu_i A_i), or ``None`` where that overflows."""
@@ -130,7 +130,7 @@ class VonNeumann:
             current.logs,
             columns,
             problem.vectors[:given],
-            np.column_stack([problem.bounds, problem.lower, problem.upper])[:given],
+            self._table[:given],
             problem.slack,
             duals[:given],
             counts,
@@ -141,21 +141,10 @@ class VonNeumann:
 
     def project(self, current: VonNeumannState, number: int, duals: FloatArray, progress: Progress) -> bool:
         """Project onto one constraint; return whether X has moved."""
-        rows = slice(self._starts[number], self._starts[number + 1])
-        bound, lower, upper = self._limits[number]
-        step, spectrum = self.step(
-            Projection(
-                current.logs,
-                self.problem.vectors[rows] @ current.basis,
-                self.problem.signs[rows],
-                bound,
-                float(duals[number]),
-                lower,
-                upper,
-                self.problem.slack,
-            ),
-            progress,
-        )
+        problem, rows = self.problem, slice(self._starts[number], self._starts[number + 1])
+        turned, signs, limits = problem.vectors[rows] @ current.basis, problem.signs[rows], self._limits[number]
+        projection = Projection(current.logs, turned, signs, float(duals[number]), *limits, problem.slack)
+        step, spectrum = self.step(projection, progress)
         progress.projections += 1
         if spectrum is None:
             return False
