@@ -20,10 +20,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, Spectrum, divided_differences, projection_step
+from kdrbench.lowrank.trace_step import LARGEST, Projection, Spectrum, divided_differences, projection_step
 
-# exp of more than this overflows when squared.
-_LARGEST = 300.0
 _COMPILED = InnerLoop("von_neumann", pays_after=3_000, largest_rank=256)
 
 
@@ -61,7 +59,7 @@ class VonNeumann:
         if not np.isfinite(logarithm).all():
             return None
         logs, basis = np.linalg.eigh(logarithm)
-        return None if logs[-1] > _LARGEST else VonNeumannState(basis, logs)
+        return None if logs[-1] > LARGEST else VonNeumannState(basis, logs)
 
     def dual(self, duals: FloatArray, state: VonNeumannState) -> float:
         """Return tr X0 - tr X(mu) + sum mu_i b_i, with slack gamma sum b_i (1 - exp(-mu_i / gamma))."""
@@ -121,7 +119,7 @@ class VonNeumann:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
             for number in range(self.problem.n_given):
-                if self.project(current, number, duals, progress) and not current.logs.max() <= _LARGEST:
+                if self.project(current, number, duals, progress) and not current.logs.max() <= LARGEST:
                     return False
             return True
         problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
@@ -142,8 +140,9 @@ class VonNeumann:
     def project(self, current: VonNeumannState, number: int, duals: FloatArray, progress: Progress) -> bool:
         """Project onto one constraint; return whether X has moved."""
         problem, rows = self.problem, slice(self._starts[number], self._starts[number + 1])
-        turned, signs, limits = problem.vectors[rows] @ current.basis, problem.signs[rows], self._limits[number]
-        projection = Projection(current.logs, turned, signs, float(duals[number]), *limits, problem.slack)
+        turned, signs, dual = problem.vectors[rows] @ current.basis, problem.signs[rows], float(duals[number])
+        bound, lower, upper = self._limits[number]
+        projection = Projection(current.logs, turned, signs, dual, bound, lower, upper, problem.slack)
         step, spectrum = self.step(projection, progress)
         progress.projections += 1
         if spectrum is None:
