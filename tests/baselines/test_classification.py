@@ -97,15 +97,15 @@ def test_options_reach_scikit_learn():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_components": 14}, "n_components is 14; with 178 samples of 13 features it must be .* between 1 and 13"),
-        ({"n_components": 0}, "n_components is 0; .* it must be an integer between 1 and 13"),
-        ({"n_components": 2.5}, "n_components is 2.5; .* it must be an integer between 1 and 13"),
+        ({"n_components": 14}, "between 1 and 13, with 178 samples of 13 features, got 14"),
+        ({"n_components": 0}, "n_components must be an integer between 1 and 13, .*, got 0"),
+        ({"n_components": 2.5}, "n_components must be an integer between 1 and 13, .*, got 2.5"),
         ({"labels": np.zeros(178, dtype=int)}, "all 178 samples have the label 0; a classifier needs at least 2"),
         ({"labels": np.arange(3)}, r"expected one label for each of 178 samples, got shape \(3,\)"),
         ({"features": np.full((178, 13), np.nan)}, "features hold 2314 NaN or infinite values"),
-        ({"n_clusters": 1}, "n_clusters is 1; with 178 samples it must be an integer between 2 and 178"),
-        ({"n_clusters": 179}, "n_clusters is 179; with 178 samples it must be an integer between 2 and 178"),
-        ({"n_clusters": 3, "n_components": 14}, "n_components is 14; with 178 samples of 13 features"),
+        ({"n_clusters": 1}, "n_clusters must be an integer between 2 and the 178 samples, got 1"),
+        ({"n_clusters": 179}, "n_clusters must be an integer between 2 and the 178 samples, got 179"),
+        ({"n_clusters": 3, "n_components": 14}, "n_components must be an integer between 1 and 13"),
         ({"n_clusters": 3, "features": np.ones((178, 13))}, "the median distance of these 178 samples is 0"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from kdrbench.lowrank import (
     draw_pairs,
     learn_kernel,
     squared_distances,
+    trace_step,
 )
 from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.result import Progress
@@ -88,25 +90,30 @@ def test_coinciding_eigenvalues_are_turned_apart():
     assert_same_steps(plain, compiled)
 
 
-def test_eigenvalues_very_near_to_their_poles_are_found():
-    from kdrbench.lowrank.compiled import _secular_root
+@cache
+def step_code():
+    from kdrbench.lowrank import compiled
 
+    return compiled.machine_code(trace_step, compiled._VON_NEUMANN)
+
+
+def test_eigenvalues_very_near_to_their_poles_are_found():
+    secular_root = step_code()["_secular_root"]
     for seed in range(50):
         rng = np.random.default_rng(seed)
         poles, weights, differences = np.sort(rng.uniform(0, 5, 8)), 10.0 ** rng.uniform(-14, 1, 8), np.empty(8)
         weights[-1] = 10.0 ** rng.uniform(-28, -17)
         for number in range(8):
-            _secular_root(number, poles, weights, poles[-1] + 1.5 * weights.sum(), differences)
+            secular_root(number, poles, weights, poles[-1] + 1.5 * weights.sum(), differences)
             terms = weights / differences
             # The secular equation, of which a relative error of 1e-9 in the distance moves the largest term by as much.
             assert abs(1 + terms.sum()) <= 1e-8 * (1 + np.abs(terms).sum())
 
 
 def assert_spectrum(diagonal, w, rho):
-    from kdrbench.lowrank.compiled import _secular
-
-    values, turned = np.empty(len(w)), np.empty(len(w))
-    _secular(diagonal, w, np.argsort(diagonal), rho, values, turned)
+    values, turned, poles, differences = (np.empty(size) for size in (len(w), len(w), len(w), len(w) ** 2))
+    spectrum = values, turned, np.empty(len(w), dtype=np.int64), poles, differences
+    step_code()["_secular"](diagonal, w, np.argsort(diagonal), rho, spectrum)
     matrix = np.diag(diagonal) + rho * np.outer(w, w)
     expected, basis = np.linalg.eigh(matrix)
     rounding = 50 * len(w) * np.finfo(float).eps * np.abs(matrix).max()

@@ -65,7 +65,7 @@ def test_values_are_those_of_the_definitions():
             lambda: join(diagonal(2, [0], "=", 1.0), diagonal(3, [0], "=", 1.0)),
             r"must be on kernels of one size, got sizes \[2, 3\]",
         ),
-        (lambda: draw_pairs(4, 7, RNG), "4 samples have 6 pairs; the number of constraints must be between 1"),
+        (lambda: draw_pairs(4, 7, RNG), "must be an integer between 1 and the 6 pairs of 4 samples"),
         (lambda: constraints_from_labels(FACTOR, [0, 1], 2, RNG), r"labels must be 6 values, .* shape \(2,\)"),
         (
             lambda: constraints_from_labels(FACTOR, [0] * 6, 2, RNG, change=1.0),

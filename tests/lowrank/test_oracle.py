@@ -5,21 +5,29 @@ import pytest
 from scipy.linalg import logm
 
 from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, diagonal, join, learn_kernel, squared_distances
-from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser
+from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
 from support.products import crossed
 
 
-@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize(("divergence", "traced"), [*((name, False) for name in DIVERGENCES), ("von_neumann", True)])
 @pytest.mark.parametrize(("sense", "full_rank"), crossed(["<=", ">=", "=", "mixed"], [True, False], ["mixed"], [True]))
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
-def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence):
+def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence, traced):
     senses = ("<=", ">=", "=") if sense == "mixed" else (sense,)
     factor, constraints = feasible_problem(seed, full_rank=full_rank, senses=senses)
-    least, violation = minimiser(divergence, factor, constraints)
+    # The trace of a kernel that meets the constraints, with room beside.
+    free = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT) if traced else None
+    trace = 1.1 * float(np.trace(free.kernel)) if free else None
+    least, violation = minimiser(divergence, factor, constraints, trace)
     assert violation < 1e-8
     for solver in SOLVERS:
-        learned = learn_kernel(factor, constraints, divergence=divergence, solver=solver, stopping=TIGHT)
+        learned = learn_kernel(factor, constraints, divergence=divergence, solver=solver, trace=trace, stopping=TIGHT)
         assert learned.status is LowRankStatus.CONVERGED, learned.message
+        if trace is not None:
+            assert np.trace(learned.kernel) == pytest.approx(trace, rel=1e-9)
+            assert outside_range(learned.kernel, factor) <= 1e-10 * trace
+            # The trace is visited last in each sweep.
+            assert solver == "newton" or learned.projections == learned.sweeps * (len(constraints) + 1)
         assert learned.kkt_residual <= 1e-8
         assert learned.largest_violation <= 1e-8
         assert abs(learned.divergence - least) <= 1e-6 * (1 + abs(least))

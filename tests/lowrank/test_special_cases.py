@@ -11,7 +11,6 @@ from kdrbench.lowrank import (
     definite_boost,
     diagonal,
     factor_of,
-    higham_correlation,
     isometry_constraints,
     kmeans_on_factor,
     learn_kernel,
@@ -41,14 +40,6 @@ def test_printed_kernels_may_have_tiny_negative_eigenvalues(unit):
         factor_of(printed - 1e-5 * unit * np.eye(3))
 
 
-def test_highams_projections_give_the_published_example():
-    # The tridiagonal matrix of the documentation of NAG's G02AAF, and its result to four decimals.
-    matrix = 2 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)
-    expected = [[1, -0.8084, 0.1916, 0.1068], [0, 1, -0.6562, 0.1916], [0, 0, 1, -0.8084], [0, 0, 0, 1]]
-    found = higham_correlation(matrix)
-    np.testing.assert_allclose(np.triu(found), expected, atol=5.1e-5)
-
-
 def test_a_correlation_matrix_of_low_rank_has_that_rank_or_none():
     rng = np.random.default_rng(1)
     factor = rng.standard_normal((5, 4))
@@ -68,9 +59,6 @@ def test_a_correlation_matrix_of_low_rank_has_that_rank_or_none():
         (lambda: factor_of([[1.0, 0.5], [0.0, 1.0]]), "the kernel is not symmetric"),
         (lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]), "eigenvalue is -1; take another kernel, or add 1 to"),
         (lambda: factor_of(np.eye(3), rank=4), "None or an integer between 1 and the kernel's rank 3, got 4"),
-        (lambda: higham_correlation([[1.0, 0.5], [0.0, 1.0]]), "the matrix must be symmetric and finite"),
-        (lambda: higham_correlation(np.eye(2), tolerance=-1.0), "tolerance must be a finite number > 0, got -1.0"),
-        (lambda: higham_correlation(KERNEL, max_rounds=2), "alternating projections need more than 2 rounds"),
         (lambda: kmeans_on_factor(FACTOR, 6, RNG), "n_clusters must be an integer between 1 and the 5 samples, got 6"),
         (lambda: isometry_constraints(FACTOR, 5), "n_neighbours must be an integer between 1 and 4, got 5"),
         (

@@ -55,15 +55,6 @@ def test_the_gradient_is_the_derivative():
     assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / 2e-6, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_objective_is_convex(seed):
-    objective, rng = problem(seed), np.random.default_rng(seed)
-    first, second = rng.standard_normal((2, 3, 3))
-    middle = np.linalg.cholesky(0.5 * (first @ first.T + second @ second.T))
-    ends = [objective.value_and_gradient(point)[0] for point in (first, second)]
-    assert objective.value_and_gradient(middle)[0] <= 0.5 * sum(ends) + 1e-9
-
-
 def test_fit_takes_steps_from_the_identity_in_scaled_features():
     features, labels = random_samples(n_samples=30)
     scale = inverse_scale(features)

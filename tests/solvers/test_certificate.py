@@ -11,11 +11,11 @@ from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Squared, Term
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import make_start
 from kdrbench.solvers.geometry import certificate, curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_outside
-from support.helpers import KERNELS, random_projection, random_samples
+from support.helpers import KERNELS, random_projection, random_samples, solved
 
 CONSTANT = {
     "linear": Linear(),
@@ -55,16 +55,14 @@ def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel):
         assert closed.eigengap_needed == 0.0
 
 
-def solved(kernel, **options):
-    features, labels = random_samples(**{**WIDE, **options})
-    problem = supervised_problem(features, labels, kernel)
-    start = make_start("surrogate", problem, 10, np.random.default_rng(0))
-    return problem, solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+def solved_wide(kernel, **options):
+    problem = supervised_problem(*random_samples(**{**WIDE, **options}), kernel)
+    return problem, solved(problem, 10)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
 def test_the_solvers_lowest_direction_is_evaluated_not_sought(kernel):
-    problem, result = solved(KERNELS[kernel])
+    problem, result = solved_wide(KERNELS[kernel])
     handed, sought = problem.fresh(), problem.fresh()
     first, second = certify(handed, result.projection, result.lowest), certify(sought, result.projection)
     # Beside it there is what Theorem 1 needs.
@@ -102,7 +100,7 @@ def test_products_find_the_eigengap_of_many_samples(kernel, constant):
 
 @pytest.mark.parametrize("false", ["no eigenvector", "no tangent", "not finite"])
 def test_what_is_no_eigenvector_is_not_believed(false):
-    problem, result = solved(KERNELS["gaussian"])
+    problem, result = solved_wide(KERNELS["gaussian"])
     lowest = {
         "no eigenvector": np.linalg.qr(result.projection, mode="complete")[0][:, 10:20] / np.sqrt(10),
         "no tangent": result.projection / np.sqrt(10),
@@ -113,7 +111,7 @@ def test_what_is_no_eigenvector_is_not_believed(false):
 
 def test_in_the_row_space_it_is_lifted_with_the_projection():
     # 45 samples of 90 features: coordinates of 45 + 10 + 1 directions.
-    problem, result = solved(Gaussian(8.0), n_samples=45, n_features=90)
+    problem, result = solved_wide(Gaussian(8.0), n_samples=45, n_features=90)
     assert "in the row space" in result.evaluation
     assert result.lowest.shape == result.projection.shape == (90, 10)
     assert np.linalg.norm(result.lowest) == pytest.approx(1.0)

@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import problem_on
+from support.helpers import problem_on, solved
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
 RIVALS = ["stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient", "dimension_growth"]
@@ -23,34 +23,33 @@ def problem_and_start(dataset="wdbc", kernel="polynomial"):
     return problem, make_start("surrogate", problem, COMPONENTS[dataset], np.random.default_rng(0))
 
 
-def solved(method, dataset="wdbc", kernel="polynomial", start=None, **options):
+def solved_on(method, dataset="wdbc", kernel="polynomial", start=None, **options):
     problem, usual = problem_and_start(dataset, kernel)
-    start = usual if start is None else start
-    return solve(build_solver({"method": method, **options}), problem.fresh(), start, IterationMonitor())
+    return solved(problem.fresh(), method=method, start=usual if start is None else start, **options)
 
 
 @cache
 def saddle():
     """Where SM ends on all rows of WDBC with the polynomial kernel."""
-    return solved("stiefel_cayley").projection
+    return solved_on("stiefel_cayley").projection
 
 
 @cache
 def best():
-    return problem_and_start()[0].fresh().value(solved("ism_safeguarded").projection)
+    return problem_and_start()[0].fresh().value(solved_on("ism_safeguarded").projection)
 
 
 def test_sm_ends_on_a_saddle_of_wdbc_and_leaves_it_when_told_to():
     problem = problem_and_start()[0].fresh()
     assert problem.value(saddle()) < 0.9 * best()
     assert certify(problem, saddle()).curvature < -1e-5
-    left = solved("stiefel_cayley", escape=True)
+    left = solved_on("stiefel_cayley", escape=True)
     assert left.status is Status.CONVERGED
     assert left.message == "relative stationarity at most 1e-06, no direction of ascent found, 1 saddle left"
     assert problem.value(left.projection) == pytest.approx(best(), rel=1e-6)
     # At the saddle and at the end.
     assert left.counters["hessian"] == 2
-    assert left.iterations > solved("stiefel_cayley").iterations + 2
+    assert left.iterations > solved_on("stiefel_cayley").iterations + 2
 
 
 @pytest.mark.parametrize("method", RIVALS)
@@ -58,19 +57,19 @@ def test_each_rival_leaves_a_saddle_at_which_it_starts(method):
     problem, options = problem_and_start()[0].fresh(), {}
     if method == "dimension_growth":
         # Whose columns leave it anyhow: each is a maximum. So the polish begins there.
-        assert problem.value(solved(method, start=saddle()).projection) == pytest.approx(best(), rel=1e-6)
+        assert problem.value(solved_on(method, start=saddle()).projection) == pytest.approx(best(), rel=1e-6)
         options = {"max_iterations": 300, "tolerance": 1e-5}
     else:
-        np.testing.assert_allclose(solved(method, start=saddle()).projection, saddle(), atol=1e-6)
-    left = solved(method, start=saddle(), escape=True, **options)
+        np.testing.assert_allclose(solved_on(method, start=saddle()).projection, saddle(), atol=1e-6)
+    left = solved_on(method, start=saddle(), escape=True, **options)
     assert left.status is Status.CONVERGED
     assert problem.value(left.projection) == pytest.approx(best(), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", RIVALS)
 def test_without_a_saddle_the_result_is_the_same_to_the_last_bit(method):
-    plain = solved(method, "wine", "gaussian")
-    looked = solved(method, "wine", "gaussian", escape=True)
+    plain = solved_on(method, "wine", "gaussian")
+    looked = solved_on(method, "wine", "gaussian", escape=True)
     np.testing.assert_array_equal(looked.projection, plain.projection)
     assert looked.message == plain.message + ", no direction of ascent found"
     assert (looked.counters["hessian"], plain.counters["hessian"]) == (1, 0)
@@ -79,8 +78,8 @@ def test_without_a_saddle_the_result_is_the_same_to_the_last_bit(method):
 @pytest.mark.parametrize(("dataset", "kernel"), [("wine", "gaussian"), ("wdbc", "polynomial")])
 def test_dg_is_converged_only_where_all_columns_are_stationary(dataset, kernel):
     problem = problem_and_start(dataset, kernel)[0].fresh()
-    greedy = solved("dimension_growth", dataset, kernel, polish=False)
-    polished = solved("dimension_growth", dataset, kernel)
+    greedy = solved_on("dimension_growth", dataset, kernel, polish=False)
+    polished = solved_on("dimension_growth", dataset, kernel)
     reached = [relative_stationarity(one.projection, problem.gradient(one.projection)) for one in (greedy, polished)]
     assert reached[0] > 1e-4
     assert greedy.status is not Status.CONVERGED

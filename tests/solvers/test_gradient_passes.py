@@ -7,11 +7,11 @@ from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Multiquadric
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Status, make_start
 from kdrbench.solvers.approach import History, accelerate, approach_through, corrected
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, subspace_turn
-from support.helpers import random_projection
+from support.helpers import random_projection, solved
 
 MATRIX = np.diag([9.0, 8.0, 4.0, 3.0, 2.0, 1.0])
 
@@ -142,11 +142,11 @@ def test_a_search_on_an_approximation_ends_at_an_exact_optimum(kernel):
     rough = problem.approximation(4)
     assert rough is not None
     assert rough.counters is problem.counters
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    result = solved(problem, start=start)
     assert result.status is Status.CONVERGED
     exact = PanelProblem(problem.objective)
     assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
-    plain = solve(build_solver({"method": "ism"}), exact, start, IterationMonitor())
+    plain = solved(exact, method="ism", start=start)
     value = exact.value(result.projection)
     assert value >= exact.value(plain.projection) - 1e-9 * abs(value)
     certificate = certify(problem.fresh(), result.projection)

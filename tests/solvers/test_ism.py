@@ -6,14 +6,9 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Status, build_solver
 from kdrbench.solvers.geometry.stiefel import subspace_turn
-from support.helpers import random_samples, small_problem
-
-
-def solved(problem, **options):
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    return solve(build_solver({"method": "ism", **options}), problem, start, IterationMonitor())
+from support.helpers import random_samples, small_problem, solved
 
 
 def algorithm_1(problem, delta):
@@ -35,7 +30,7 @@ def test_equals_algorithm_1(kernel, permutation):
     iterates, changes = algorithm_1(problem, 0.01)
     # No change is so near to delta that rounding would decide the number of iterations.
     assert np.abs(changes / 0.01 - 1).min() > 1e-6
-    result = solved(problem)
+    result = solved(problem, method="ism")
     assert result.status is Status.CONVERGED
     assert result.iterations == len(iterates) - 1
     assert subspace_turn(result.projection, iterates[-1]) < 1e-10
@@ -46,7 +41,7 @@ def test_a_cycle_ends_at_the_cap_and_is_said():
     features, labels = random_samples(n_samples=60, n_features=8)
     features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
     kernel = build_kernel({"family": "gaussian", "sigma": 0.1 * median_distance(features)}, features, 2)
-    result = solved(supervised_problem(features, labels, kernel), tolerance=1e-12, max_iterations=50)
+    result = solved(supervised_problem(features, labels, kernel), method="ism", tolerance=1e-12, max_iterations=50)
     assert result.status is Status.MAX_ITERATIONS
     assert result.message == "eigenvalues had not settled to 1e-12 after 50 iterations"
 
@@ -57,7 +52,7 @@ def test_the_published_variants_see_the_unprojected_kernel_once(variant, scale):
     features, labels = random_samples()
     kernel = build_kernel({"family": "polynomial"}, features, 2)
     problem = supervised_problem(features, labels, kernel)
-    result = solved(problem, variant=variant)
+    result = solved(problem, method="ism", variant=variant)
     gram = features @ features.T
     one_hot = np.eye(3)[labels] - np.eye(3)[labels].mean(axis=0)
     psi = (one_hot @ one_hot.T) * (scale * gram + 1.0) ** 2

@@ -10,8 +10,9 @@
 import numpy as np
 import pytest
 
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Status, make_start
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from support.helpers import solved
 from support.solver_cases import CASES, ROUNDING
 
 PRECISE = {
@@ -45,11 +46,10 @@ def products(solvers, of_every_case):
     return pairs
 
 
-def solved(case, definition):
+def solved_case(case, definition):
     problem = case.problem()
     start = make_start("surrogate", problem, case.n_components, np.random.default_rng(0))
-    result = solve(build_solver(definition), problem, start, IterationMonitor())
-    return problem.fresh(), start, result
+    return problem.fresh(), start, solved(problem, start=start, **definition)
 
 
 def assert_sound(problem, start, result, statuses=(Status.CONVERGED,)):
@@ -63,7 +63,7 @@ def assert_sound(problem, start, result, statuses=(Status.CONVERGED,)):
 
 @pytest.mark.parametrize(("solver", "case"), products(PRECISE, "ism_safeguarded"))
 def test_precise_solvers_are_stationary_and_reach_the_maximum(solver, case):
-    problem, start, result = solved(case, PRECISE[solver])
+    problem, start, result = solved_case(case, PRECISE[solver])
     assert_sound(problem, start, result)
     gradient = problem.gradient(result.projection)
     if case.n_components < problem.n_features:
@@ -76,7 +76,7 @@ def test_precise_solvers_are_stationary_and_reach_the_maximum(solver, case):
 @pytest.mark.parametrize(("solver", "case"), products(LOOSE, "dimension_growth"))
 def test_other_rules_end_within_a_share_of_the_maximum(solver, case):
     definition, share = LOOSE[solver]
-    problem, start, result = solved(case, definition)
+    problem, start, result = solved_case(case, definition)
     if case.ism_cycles and solver.startswith("ism"):
         assert result.status is Status.MAX_ITERATIONS
         return

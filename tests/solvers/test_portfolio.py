@@ -9,7 +9,7 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.safeguarded import explore
-from support.helpers import Watcher, problem_on
+from support.helpers import Watcher, problem_on, solved
 
 
 def many_optima(n_features=30, n_samples=120, **kernel):
@@ -20,18 +20,13 @@ def many_optima(n_features=30, n_samples=120, **kernel):
     return supervised_problem(features, rng.integers(0, 3, n_samples), built)
 
 
-def solved(problem, q=3, monitor=None, **options):
-    start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    return solve(build_solver({"method": "ism_safeguarded", **options}), problem, start, monitor or IterationMonitor())
-
-
 def test_the_best_of_many_starts_is_mostly_better_than_one():
     problem = many_optima()
-    alone = problem.value(solved(problem.fresh()).projection)
+    alone = problem.value(solved(problem.fresh(), 3).projection)
     gains = []
     for seed in range(6):
         watcher = Watcher(problem)
-        result = solved(problem.fresh(), monitor=watcher, portfolio=12, seed=seed)
+        result = solved(problem.fresh(), 3, monitor=watcher, portfolio=12, seed=seed)
         # While a start is chosen F never falls.
         assert np.diff(watcher.values).min() >= -1e3 * np.spacing(np.abs(watcher.values).max())
         assert result.status is Status.CONVERGED
@@ -66,7 +61,7 @@ def test_there_are_many_starts_for_powers_in_many_features(kernel, n_features, t
     problem = many_optima(n_features, **kernel)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     assert explore(problem.fresh(), start, IterationMonitor(), tolerance=0.01, max_steps=200).drift > 5e-3
-    result = solved(problem.fresh())
+    result = solved(problem.fresh(), 3)
     assert result.message.endswith("; the best of 24 starts") == tried
     assert ("starts" in result.message) == tried
     # Where others make the starts there is one.
@@ -78,7 +73,7 @@ def test_there_are_many_starts_for_powers_in_many_features(kernel, n_features, t
 @pytest.mark.parametrize("family", ["polynomial", "gaussian"])
 def test_random_starts_begin_on_few_of_the_samples(family):
     problem = many_optima(40, 4000, family=family, **({"sigma": 5.0} if family == "gaussian" else {}))
-    alone, result = (solved(problem.fresh(), portfolio=count) for count in (1, 20))
+    alone, result = (solved(problem.fresh(), 3, portfolio=count) for count in (1, 20))
     # Of the finalists there are two.
     assert result.counters["surrogate"] <= alone.counters["surrogate"] + 3
     assert problem.value(result.projection) >= problem.value(alone.projection) * (1 - 1e-9)
@@ -87,11 +82,11 @@ def test_random_starts_begin_on_few_of_the_samples(family):
 
 def test_equal_seeds_draw_equal_starts_and_one_start_none():
     problem = many_optima()
-    one, same, other = (solved(problem.fresh(), portfolio=6, seed=seed).projection for seed in (3, 3, 4))
+    one, same, other = (solved(problem.fresh(), 3, portfolio=6, seed=seed).projection for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
-    plain = solved(problem.fresh(), seed=4)
-    np.testing.assert_array_equal(plain.projection, solved(problem.fresh()).projection)
+    plain = solved(problem.fresh(), 3, seed=4)
+    np.testing.assert_array_equal(plain.projection, solved(problem.fresh(), 3).projection)
     assert "starts" not in plain.message
     for wrong in ({"portfolio": 0}, {"seed": -1}):
         with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
@@ -103,6 +98,6 @@ def test_a_limit_leaves_the_best_candidate_so_far():
         problem = many_optima()
         watcher = Watcher(problem)
         watcher.max_iterations = most
-        result = solved(problem.fresh(), monitor=watcher, portfolio=20)
+        result = solved(problem.fresh(), 3, monitor=watcher, portfolio=20)
         assert (result.status, result.message) == (Status.MAX_ITERATIONS, f"stopped after {most} iterations")
         assert problem.value(result.projection) == pytest.approx(max(watcher.values[:most]), rel=1e-12)

@@ -7,7 +7,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Counters
-from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, make_start, newton, solve
+from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, newton, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
@@ -15,7 +15,7 @@ from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded import explore
-from support.helpers import random_projection, random_samples, small_problem
+from support.helpers import random_projection, random_samples, small_problem, solved
 from support.quadratics import Noted, Quadratic
 
 
@@ -104,7 +104,7 @@ def test_an_eigenvalue_lies_within_the_certificates_error(monkeypatch):
 
 def test_ism_knows_that_an_unchanged_surrogate_changes_nothing():
     problem = Quadratic(9, 8, 4, 3, 2, 1)
-    result = solve(build_solver({"method": "ism"}), problem, random_projection(), IterationMonitor())
+    result = solved(problem, method="ism", start=random_projection())
     assert (result.status, problem.counters.surrogate) == (Status.CONVERGED, 2)
     np.testing.assert_allclose(np.abs(result.projection), np.eye(6, 2), atol=1e-12)
 
@@ -175,8 +175,7 @@ def no_hessian_is_formed(monkeypatch):
 def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
     features, labels = random_samples(n_samples=60, n_features=25)
     problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 3))
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+    result = solved(problem, 3)
     assert result.counters["hessian"] == 0 < result.counters["hessian_vector"]
     certificate = certify(problem, result.projection)
     scale = np.linalg.norm(result.projection.T @ problem.gradient(result.projection), 2)
@@ -210,7 +209,7 @@ def test_a_constant_surrogate_is_solved_by_its_eigenvectors(kernel):
         values, vectors = np.linalg.eigh(surrogate)
         starts = {"leading": vectors[:, -2:], "saddle": vectors[:, [0, 3]], "other": random_projection(n_features=7)}
         start = starts[first]
-        result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+        result = solved(problem, start=start)
         assert str(result.status) == "converged"
         # Rounding of an eigenproblem of seven rows.
         assert np.vdot(result.projection, surrogate @ result.projection) == pytest.approx(

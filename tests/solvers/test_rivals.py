@@ -17,7 +17,7 @@ from kdrbench.solvers.geometry.stiefel import (
     riemannian_gradient,
     subspace_turn,
 )
-from support.helpers import random_projection, random_samples, small_problem
+from support.helpers import random_projection, random_samples, small_problem, solved
 from support.quadratics import Noted, Quadratic
 
 KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
@@ -295,7 +295,7 @@ def test_ism_of_2018_has_isms_iterates(kernel):
 def test_rivals_end_by_relative_stationarity(method):
     for factor in [1e-9, 1e9]:
         problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
-        result = solve(build_solver({"method": method}), problem, random_projection(), IterationMonitor())
+        result = solved(problem, method=method, start=random_projection())
         assert result.status is Status.CONVERGED
         assert relative_stationarity(result.projection, problem.gradient(result.projection)) <= 1e-6
         assert subspace_turn(np.eye(6, 2), result.projection) <= 1e-5

@@ -6,16 +6,16 @@ import pytest
 from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel, median_distance
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Status, make_start
 from kdrbench.solvers.geometry.certificate import certify
-from support.helpers import Watcher, regression_problem
+from support.helpers import Watcher, regression_problem, solved
 
 
 def broken_promises(problem, start):
     """Solve by both ISMs and say in words what the safeguarded one did not keep."""
     watcher = Watcher(problem)
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, watcher)
-    plain = solve(build_solver({"method": "ism"}), problem.fresh(), start, IterationMonitor())
+    result = solved(problem.fresh(), start=start, monitor=watcher)
+    plain = solved(problem.fresh(), method="ism", start=start)
     values = [*watcher.values, problem.value(result.projection)]
     scale = max(map(abs, values))
     # A square projection is returned at once.
@@ -41,7 +41,7 @@ def test_a_scaled_kernel_has_the_same_solution(factor):
             definition = {"family": "combination", "members": [{"family": "gaussian", "sigma": 1.2, "weight": weight}]}
             problem = supervised_problem(features, labels, build_kernel(definition, features, 3))
             start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-            result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+            result = solved(problem, start=start)
             assert result.status is Status.CONVERGED
             solutions.append(problem.value(result.projection) / weight)
         # Rounding may lead to another local optimum only if the two paths part; here they do not.

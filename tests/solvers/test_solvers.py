@@ -7,7 +7,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error
-from support.helpers import random_projection, small_problem
+from support.helpers import random_projection, small_problem, solved
 
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
 # Each method, and the published variants of the rivals.
@@ -17,14 +17,9 @@ SOLVERS = {
 }
 
 
-def solved(solver, problem, n_components=2, **options):
-    start = make_start("surrogate", problem, n_components, np.random.default_rng(0))
-    return solve(build_solver({**SOLVERS[solver], **options}), problem, start, IterationMonitor())
-
-
 @pytest.mark.parametrize("method", SOLVERS)
 def test_two_runs_are_equal_to_the_last_bit(method):
-    first, second = (solved(method, small_problem()) for _ in range(2))
+    first, second = (solved(small_problem(), **SOLVERS[method]) for _ in range(2))
     np.testing.assert_array_equal(first.projection, second.projection)
     assert first.counters == second.counters
 

@@ -96,10 +96,10 @@ def traced_memory():
         tracemalloc.stop()
 
 
-def solved(problem, n_components, method="ism_safeguarded", *, start="surrogate", monitor=None):
-    """Return what a method makes of a problem from a named start."""
-    first = make_start(start, problem, n_components, np.random.default_rng(0))
-    return solve(build_solver({"method": method}), problem, first, monitor or IterationMonitor())
+def solved(problem, n_components=2, method="ism_safeguarded", *, start="surrogate", monitor=None, **options):
+    """Return what a method with these options makes of a problem from a start, or from that of a name."""
+    first = make_start(start, problem, n_components, np.random.default_rng(0)) if isinstance(start, str) else start
+    return solve(build_solver({"method": method, **options}), problem, first, monitor or IterationMonitor())
 
 
 def blas_threads():

@@ -78,8 +78,9 @@ def alone(batch):
     return Bundle(batch.path, (batch,))
 
 
-def run_batch(batch, dataset, context, files):
-    return run_job(IKDR, alone(batch), lambda name: dataset, context, files)
+def run_batch(batch, dataset, context, files, system=None):
+    """The records of a job that makes one batch."""
+    return run_job(system or build_system(batch.system), alone(batch), lambda name: dataset, context, files)
 
 
 def workspace_of(files, batch):

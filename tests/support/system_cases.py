@@ -5,16 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kdrbench.datasets import load_dataset
-from kdrbench.suite.engine.batch import Bundle
-from kdrbench.suite.engine.isolation.limits import Limits, Pauses
-from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_system
 from support.configs import whole_config
-from support.one_batch import files_in
+from support.one_batch import context_of, files_in, referee_in, run_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=1024)
 # Each set is read once for all tests, which must not change it.
@@ -31,15 +27,11 @@ def grid_of(name, **changes):
     return load_grid(only(name, **changes))
 
 
-def referee_of(folder=Path("unused"), limits=LIMITS):
-    return Referee(limits, 0.0, Pauses(), RunFiles(folder))
-
-
 def results_of(batch, dataset, number=0, referee=None):
     """The results of a run by their keys, made in this process."""
     system = build_system(batch.system)
     with TemporaryDirectory() as folder:
-        referee = referee or referee_of(Path(folder))
+        referee = referee or referee_in(Path(folder))
         run = system.prepare(batch, dataset, RunContext(LIMITS))(number)
         results = list(run.run(referee))
         assert len({result.key for result in results}) == len(results)
@@ -49,6 +41,4 @@ def results_of(batch, dataset, number=0, referee=None):
 
 def job_of(batch, dataset, folder, limits=LIMITS, system=None):
     """The records of a job that makes one batch."""
-    context = RunContext(limits, calibrate=lambda: 0.02)
-    system = system or build_system(batch.system)
-    return run_job(system, Bundle(batch.path, (batch,)), lambda name: dataset, context, files_in(folder))
+    return run_batch(batch, dataset, context_of(limits), files_in(folder), system)

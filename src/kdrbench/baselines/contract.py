@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
-from kdrbench.parameters import whole
+from kdrbench.parameters import check_value, whole
 from kdrbench.problems.objective import check_features
 
 BASELINES: dict[str, str] = {
@@ -65,13 +65,9 @@ class Baseline(Protocol):
 def check_components(features: FloatArray, n_components: int) -> None:
     """Raise ``InputError`` unless ``features`` is a finite float64 n x d array and 1 <= q <= min(n, d)."""
     check_features(features)
-    most = min(features.shape)
-    if not whole(1, most).allows(n_components):
-        n_samples, n_features = features.shape
-        raise InputError(
-            f"n_components is {n_components!r}; with {n_samples} samples of {n_features} features it must be an "
-            f"integer between 1 and {most}"
-        )
+    most, (n_samples, n_features) = min(features.shape), features.shape
+    allowed = whole(1, most, f"{most}, with {n_samples} samples of {n_features} features")
+    check_value("n_components", n_components, allowed)
 
 
 def check_labels(features: FloatArray, labels: NDArray[Any]) -> None:
@@ -84,11 +80,7 @@ def check_labels(features: FloatArray, labels: NDArray[Any]) -> None:
 
 def check_clusters(features: FloatArray, n_clusters: int) -> None:
     """Raise ``InputError`` unless k is an integer and 2 <= k <= n."""
-    if not whole(2, features.shape[0]).allows(n_clusters):
-        raise InputError(
-            f"n_clusters is {n_clusters!r}; with {features.shape[0]} samples it must be an integer between 2 and "
-            f"{features.shape[0]}"
-        )
+    check_value("n_clusters", n_clusters, whole(2, len(features), f"the {len(features)} samples"))
 
 
 def random_state(rng: np.random.Generator) -> int:

@@ -9,7 +9,7 @@ from kdrbench.lowrank.constraints import (
     similarities,
     squared_distances,
 )
-from kdrbench.lowrank.correlation import factor_of, higham_correlation, kmeans_on_factor, nearest_correlation
+from kdrbench.lowrank.correlation import factor_of, kmeans_on_factor, nearest_correlation
 from kdrbench.lowrank.definite_boost import definite_boost
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
@@ -29,7 +29,6 @@ __all__ = [
     "diagonal",
     "draw_pairs",
     "factor_of",
-    "higham_correlation",
     "isometry_constraints",
     "join",
     "kmeans_on_factor",

@@ -1,8 +1,7 @@
 """Factors of kernels, the clusters of their rows, and nearest correlation matrices: K_ii = 1, of full or of low rank.
 
 Burg's and von Neumann's divergences keep the range of K0, so that a start of rank r gives a correlation matrix of
-rank r. Higham's alternating projections minimise another objective, the Frobenius norm |K - K0|, and each method wins
-its own.
+rank r.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import diagonal
 from kdrbench.lowrank.learn import learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, Stopping
-from kdrbench.parameters import POSITIVE, check_value, optional, whole
+from kdrbench.parameters import check_value, optional, whole
 
 
 def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
@@ -58,36 +57,6 @@ def nearest_correlation(
     factor = factor_of(kernel, rank)
     constraints = diagonal(len(factor), np.arange(len(factor)), "=", 1.0)
     return learn_kernel(factor, constraints, divergence=divergence, solver=solver, stopping=stopping)
-
-
-def higham_correlation(kernel: ArrayLike, *, tolerance: float = 1e-8, max_rounds: int = 10_000) -> FloatArray:
-    """Return the correlation matrix nearest to a symmetric ``kernel`` (n x n) in Frobenius norm; a rival.
-
-    Alternating projections onto positive semidefinite matrices, with Dykstra's correction, and onto unit diagonals,
-    until a round changes the matrix by at most ``tolerance`` of its norm.
-
-    Source: Higham, "Computing the nearest correlation matrix", IMA J. Numerical Analysis 22, 2002, Algorithm 3.3.
-    Raises ``InputError`` for bad arguments, or when ``max_rounds`` do not suffice.
-    """
-    start = np.asarray(kernel, dtype=np.float64)
-    if start.ndim != 2 or not np.array_equal(start, start.T) or not np.isfinite(start).all():
-        raise InputError(f"the matrix must be symmetric and finite, got shape {start.shape}")
-    check_value("tolerance", tolerance, POSITIVE)
-    matrix: FloatArray = start.copy()
-    correction = np.zeros_like(start)
-    for _ in range(max_rounds):
-        lifted = matrix - correction
-        values, vectors = np.linalg.eigh(lifted)
-        definite = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        correction = definite - lifted
-        moved = definite.copy()
-        np.fill_diagonal(moved, 1.0)
-        # A step is small long before the two sets are met, so their distance counts too.
-        change = max(np.linalg.norm(moved - matrix), np.linalg.norm(moved - definite))
-        matrix = moved
-        if change <= tolerance * np.linalg.norm(matrix):
-            return matrix
-    raise InputError(f"alternating projections need more than {max_rounds} rounds; raise max_rounds or the tolerance")
 
 
 def kmeans_on_factor(

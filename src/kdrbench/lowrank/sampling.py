@@ -27,13 +27,10 @@ def draw_pairs(n_samples: int, n_pairs: int, rng: np.random.Generator) -> IntArr
 
     Raises ``InputError`` when there are fewer pairs.
     """
-    if not whole(1, n_samples * (n_samples - 1) // 2).allows(n_pairs):
-        raise InputError(
-            f"{n_samples} samples have {n_samples * (n_samples - 1) // 2} pairs; the number of constraints must be "
-            f"between 1 and that, got {n_pairs!r}"
-        )
+    most = n_samples * (n_samples - 1) // 2
+    check_value("the number of constraints", n_pairs, whole(1, most, f"the {most} pairs of {n_samples} samples"))
     # Pairs are numbered row by row of the lower triangle: j (j - 1) / 2 + i.
-    codes = rng.choice(n_samples * (n_samples - 1) // 2, size=int(n_pairs), replace=False, shuffle=True)
+    codes = rng.choice(most, size=int(n_pairs), replace=False, shuffle=True)
     upper = ((1 + np.sqrt(1 + 8 * codes.astype(np.float64))) // 2).astype(np.int64)
     # The square root may round across a whole number.
     upper -= upper * (upper - 1) // 2 > codes

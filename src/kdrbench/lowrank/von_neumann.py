@@ -20,10 +20,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, Spectrum, divided_differences, projection_step
+from kdrbench.lowrank.trace_step import LARGEST, Projection, Spectrum, divided_differences, projection_step
 
-# exp of more than this overflows when squared.
-_LARGEST = 300.0
 _COMPILED = InnerLoop("von_neumann", pays_after=3_000, largest_rank=256)
 
 
@@ -51,9 +49,9 @@ class VonNeumann:
         single = int(problem.starts[problem.n_given]) == problem.n_given
         self.problem, self._compiled = problem, compiled if single else False
         self._logs = np.log(problem.spectrum)
+        self._table = np.column_stack([problem.bounds, problem.lower, problem.upper])
         # Entries of lists are quicker to read.
-        columns = (problem.bounds, problem.lower, problem.upper)
-        self._starts, self._limits = problem.starts.tolist(), np.column_stack(columns).tolist()
+        self._starts, self._limits = problem.starts.tolist(), self._table.tolist()
 
     def at(self, duals: FloatArray) -> VonNeumannState | None:
         """Return X(mu) = exp(log X0 + sum mu_i A_i), or ``None`` where that overflows."""
@@ -61,7 +59,7 @@ class VonNeumann:
         if not np.isfinite(logarithm).all():
             return None
         logs, basis = np.linalg.eigh(logarithm)
-        return None if logs[-1] > _LARGEST else VonNeumannState(basis, logs)
+        return None if logs[-1] > LARGEST else VonNeumannState(basis, logs)
 
     def dual(self, duals: FloatArray, state: VonNeumannState) -> float:
         """Return tr X0 - tr X(mu) + sum mu_i b_i, with slack gamma sum b_i (1 - exp(-mu_i / gamma))."""
@@ -121,7 +119,7 @@ class VonNeumann:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
             for number in range(self.problem.n_given):
-                if self.project(current, number, duals, progress) and not current.logs.max() <= _LARGEST:
+                if self.project(current, number, duals, progress) and not current.logs.max() <= LARGEST:
                     return False
             return True
         problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
@@ -130,7 +128,7 @@ class VonNeumann:
             current.logs,
             columns,
             problem.vectors[:given],
-            np.column_stack([problem.bounds, problem.lower, problem.upper])[:given],
+            self._table[:given],
             problem.slack,
             duals[:given],
             counts,
@@ -141,21 +139,11 @@ class VonNeumann:
 
     def project(self, current: VonNeumannState, number: int, duals: FloatArray, progress: Progress) -> bool:
         """Project onto one constraint; return whether X has moved."""
-        rows = slice(self._starts[number], self._starts[number + 1])
+        problem, rows = self.problem, slice(self._starts[number], self._starts[number + 1])
+        turned, signs, dual = problem.vectors[rows] @ current.basis, problem.signs[rows], float(duals[number])
         bound, lower, upper = self._limits[number]
-        step, spectrum = self.step(
-            Projection(
-                current.logs,
-                self.problem.vectors[rows] @ current.basis,
-                self.problem.signs[rows],
-                bound,
-                float(duals[number]),
-                lower,
-                upper,
-                self.problem.slack,
-            ),
-            progress,
-        )
+        projection = Projection(current.logs, turned, signs, dual, bound, lower, upper, problem.slack)
+        step, spectrum = self.step(projection, progress)
         progress.projections += 1
         if spectrum is None:
             return False

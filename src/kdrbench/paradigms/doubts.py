@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-from numpy.typing import NDArray
 
 from kdrbench.kernels import Combination, Gaussian, Kernel
 from kdrbench.paradigms.alternation import ClusteringTask
-from kdrbench.paradigms.embedding import cluster_rows
+from kdrbench.paradigms.embedding import cluster_rows, mutual_information
 from kdrbench.paradigms.reduced import Learned, ReducedObjective
 from kdrbench.paradigms.task import Task
 
@@ -29,7 +26,7 @@ def doubts(task: Task, kernel: Kernel | Combination, best: Learned, compared: Se
         return
     objectives = [outcome.objective for outcome in compared]
     first, *others = (outcome.clustering for outcome in compared if outcome.clustering)
-    overlaps = [_agreement(first.labels, other.labels) for other in others]
+    overlaps = [mutual_information(first.labels, other.labels) for other in others]
     spread = (objectives[0] - objectives[-1]) / max(abs(objectives[0]), abs(objectives[-1]))
     if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
         yield (
@@ -43,15 +40,9 @@ def doubts(task: Task, kernel: Kernel | Combination, best: Learned, compared: Se
         # Without neighbours within the narrow bandwidth there are no degrees, and no embedding.
         if not reduced.is_comparable(best.projection):
             return
-        overlap = _agreement(best.clustering.labels, cluster_rows(reduced.embedding(best.projection)))
+        overlap = mutual_information(best.clustering.labels, cluster_rows(reduced.embedding(best.projection)))
         if overlap < _AGREED:
             yield (
                 f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
                 f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try a smaller sigma"
             )
-
-
-def _agreement(first: NDArray[Any], second: NDArray[Any]) -> float:
-    from sklearn.metrics import normalized_mutual_info_score
-
-    return float(normalized_mutual_info_score(first, second, average_method="geometric"))

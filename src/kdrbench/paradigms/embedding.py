@@ -188,6 +188,16 @@ def cluster_rows(embedding: FloatArray, seed: int = 0) -> NDArray[Any]:
     return labels
 
 
+def mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:
+    """Return I(first; second) / sqrt(H(first) H(second)) of two labellings of the same samples.
+
+    Source: NeurIPS 2019, Appendix L.
+    """
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(first, second, average_method="geometric"))
+
+
 @dataclass(frozen=True)
 class Guidance:
     """A term mu Tr(Y' N' K N Y) of the objective: ``weight`` mu and ``factor`` Y (n x c).

@@ -9,6 +9,7 @@ from kdrbench.baselines import build_baseline
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import InputError
 from kdrbench.paradigms import cluster_rows
+from kdrbench.paradigms.embedding import mutual_information
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -19,7 +20,6 @@ from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole, with_hidden_labels
-from kdrbench.suite.systems.ikdr.scores import normalised_mutual_information
 from support.one_batch import arrays_in, batches_on_all_rows, context_of, files_in, referee_in, run_batch
 
 LIMITS = Limits(time_s=600.0, memory_mib=512)
@@ -199,8 +199,8 @@ def test_the_other_labelling_is_found_and_scored(tmp_path, sought):
     assert arrays["four-gaussians/gaussian/it/projection_0"].shape == (3, 3)
     np.testing.assert_array_equal(arrays["four-gaussians/gaussian/it/given_0"], dataset.labels)
     # What is kept is what was scored.
-    assert record.quality == normalised_mutual_information(labellings[sought], labels)
-    assert record.nmi_given == normalised_mutual_information(labellings["classes"], labels)
+    assert record.quality == mutual_information(labellings[sought], labels)
+    assert record.nmi_given == mutual_information(labellings["classes"], labels)
 
 
 def test_data_without_classes_are_given_the_clusters_found_first():
@@ -215,7 +215,7 @@ def test_data_without_classes_are_given_the_clusters_found_first():
     cell = CellDefinition.of(batch)
     assert (cell.parameters, cell.labellings) == ({"n_clusters": 2}, {"given": "clusters"})
     run = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, whole(nameless))
-    assert normalised_mutual_information(run.given, codes[:, 0]) == pytest.approx(1.0)
+    assert mutual_information(run.given, codes[:, 0]) == pytest.approx(1.0)
     assert run.fold.train_features.shape == (80, 3)
     assert run.fold.columns["n_train"] == 80
 
@@ -322,7 +322,7 @@ def test_records_are_judged_by_the_hidden_rows(tmp_path):
     for record in records:
         hidden = cell.fold(dataset, record.run).judged
         labels = arrays[f"wine/gaussian/it/labels_{record.run}"]
-        expected = normalised_mutual_information(dataset.labels[hidden], labels[hidden])
+        expected = mutual_information(dataset.labels[hidden], labels[hidden])
         assert (record.paradigm, record.quality_metric, record.status) == ("semi_supervised", "nmi", "converged")
         assert (record.quality, record.n_train, record.n_test) == (expected, 178, hidden.sum())
         assert 0.7 < record.quality < 1.0

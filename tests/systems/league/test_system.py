@@ -11,7 +11,8 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.suite.systems.league import fold_run
 from kdrbench.suite.systems.league.fold_run import fitted, fold_of_run, learn
 from kdrbench.suite.systems.league.judges import judge
-from support.system_cases import data_of, grid_of, job_of, referee_of, results_of
+from support.one_batch import referee_in
+from support.system_cases import data_of, grid_of, job_of, results_of
 
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
 
@@ -78,7 +79,7 @@ def test_what_a_method_raises_is_a_row_and_takes_no_other(tmp_path, monkeypatch)
         return whole(entry, fold, count, seed, parameters)
 
     monkeypatch.setattr(fold_run, "fitted", fails_for_two)
-    results = results_of(batch_of(), data_of("wine"), referee=referee_of(tmp_path))
+    results = results_of(batch_of(), data_of("wine"), referee=referee_in(tmp_path))
     assert [result.status for result in results.values()] == ["converged", "failed"]
     assert results[2,].message == "ValueError: no second component"
 

@@ -20,6 +20,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Alternation, ClusteringTask, Learned, ReducedObjective, build_task, cluster_rows
+from kdrbench.paradigms.embedding import mutual_information
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.suite.engine.referee import Referee, Seconds
@@ -28,7 +29,7 @@ from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.systems.ikdr.definition import CLUSTERS, CellDefinition, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Round, TimedMonitor, paused
-from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality, normalised_mutual_information
+from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, ProjectionRun, components_before, components_of, starts_of
 
 
@@ -101,7 +102,7 @@ class ClusteringRun(ProjectionRun):
         save_array(files.array("labels"), clusters)
         if self.given is not None:
             save_array(files.array("given"), self.given)
-            scores["nmi_given"] = normalised_mutual_information(self.given, clusters)
+            scores["nmi_given"] = mutual_information(self.given, clusters)
         return scores
 
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, None]:

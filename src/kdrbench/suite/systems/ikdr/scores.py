@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines.methods import support_vector_machine
 from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms.embedding import mutual_information
 from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
 from kdrbench.status import Status
 from kdrbench.suite.systems.ikdr.folds import Fold
@@ -99,14 +100,4 @@ def projected_quality(projection: FloatArray, fold: Fold) -> tuple[float, float 
 
 def clusters_quality(clusters: NDArray[Any], labelling: str, fold: Fold) -> float:
     """Return the NMI of ``clusters`` of the training samples with a labelling, over those that are judged by it."""
-    return normalised_mutual_information(fold.labelling(labelling)[fold.judged], clusters[fold.judged])
-
-
-def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Return I(first; second) / sqrt(H(first) H(second)) of two labellings of the same samples.
-
-    Source: NeurIPS 2019, Appendix L.
-    """
-    from sklearn.metrics import normalized_mutual_info_score
-
-    return float(normalized_mutual_info_score(first, second, average_method="geometric"))
+    return mutual_information(fold.labelling(labelling)[fold.judged], clusters[fold.judged])
