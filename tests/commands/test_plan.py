@@ -16,6 +16,7 @@ REDRAWN = {
     *(f"table4_partitions{one}" for one in ("", "_rivals", "_face", "_mnist")),
     *("table5_partitions", "table5_partitions_face", "authors_table4_wine", "authors_table4_cancer"),
     *("authors_table4_wine_completed", "authors_table4_face_partitions", "authors_table5"),
+    "authors_table4_cancer_random",
 }
 _CONFIGS = ("config.yaml", "config.demo.yaml", "config.papers.yaml")
 
