@@ -29,6 +29,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from kdrbench.evaluation import build_problem
+from kdrbench.extras import needed_for
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.median import median_distance
@@ -172,8 +173,15 @@ class AuthorsGM:
         if self.restart:
             rng = np.random.default_rng(zlib.crc32(np.ascontiguousarray(start).tobytes()))
             start = orthonormalised(rng.standard_normal(start.shape))
+        with needed_for("the solver authors_gm"):
+            from pymanopt.optimizers import SteepestDescent
+
+        # pymanopt counts the start as an iteration.
+        optimizer = SteepestDescent(
+            max_iterations=self.steps + 1, max_time=math.inf, min_gradient_norm=0.0, verbosity=0
+        )
         gaussian = changed(problem, kernel=gaussian_of(problem))
-        return run_on_grassmann("SteepestDescent", self.steps, gaussian, start, monitor, gradient_below(_GM_NORM))
+        return run_on_grassmann(optimizer, self.steps, gaussian, start, monitor, gradient_below(_GM_NORM))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -77,21 +77,16 @@ def gradient_below(norm: float) -> Rule:
 
 
 def run_on_grassmann(
-    optimizer: str, most_iterations: int, problem: Problem, start: FloatArray, monitor: Monitor, rule: Rule
+    optimizer: Any, most_iterations: int, problem: Problem, start: FloatArray, monitor: Monitor, rule: Rule
 ) -> SolverOutcome:
-    """Run the ``optimizer`` of pymanopt from ``start`` until the rule or the monitor ends it, or it ends by itself.
+    """Run ``optimizer`` from ``start`` until the rule or the monitor ends it, or it ends by itself.
 
     It ends by itself after ``most_iterations``, or has stalled when its last step had no length.
     """
     # Imported here: loading pymanopt takes longer than most solves; `imports` lets a bench do it beforehand.
-    with needed_for(f"pymanopt's {optimizer}"):
-        import pymanopt
-        from pymanopt import optimizers
-        from pymanopt.manifolds import Grassmann
+    import pymanopt
+    from pymanopt.manifolds import Grassmann
 
-    # All but trust regions count the start as an iteration.
-    counted = most_iterations + (optimizer != "TrustRegions")
-    settings = {"max_iterations": counted, "max_time": math.inf, "min_gradient_norm": 0.0, "verbosity": 0}
     adapter = _Adapter(problem, monitor, rule)
     manifold = Grassmann(*start.shape)
     # The same sum; pymanopt's goes through an np.tensordot that costs ten times as much as what it adds up.
@@ -104,7 +99,7 @@ def run_on_grassmann(
         euclidean_hessian=wrap(adapter.hessian_vector),
     )
     try:
-        result = getattr(optimizers, optimizer)(**settings).run(minimisation, initial_point=start)
+        result = optimizer.run(minimisation, initial_point=start)
     except SearchEnded as ended:
         return ended.outcome
     stationarity = relative_stationarity(adapter.point, adapter.euclidean_gradient)
@@ -178,12 +173,16 @@ class GrassmannTrustRegion(Rival):
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        with needed_for("the solver grassmann_trust_region"):
+            from pymanopt.optimizers import TrustRegions
+
         published = self.variant == "published"
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations
         rule = gradient_below(_PUBLISHED_NORM) if published else stationary_to(self.tolerance)
         if published:
             problem = evaluated_as("autograd", problem)
-        return run_on_grassmann("TrustRegions", most, problem, start, monitor, rule)
+        optimizer = TrustRegions(max_iterations=most, max_time=math.inf, min_gradient_norm=0.0, verbosity=0)
+        return run_on_grassmann(optimizer, most, problem, start, monitor, rule)
 
 
 @dataclass(frozen=True)
@@ -193,5 +192,11 @@ class GrassmannConjugateGradient(Rival):
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        rule = stationary_to(self.tolerance)
-        return run_on_grassmann("ConjugateGradient", self.max_iterations, problem, start, monitor, rule)
+        with needed_for("the solver grassmann_conjugate_gradient"):
+            from pymanopt.optimizers import ConjugateGradient
+
+        # pymanopt counts the start as an iteration here.
+        optimizer = ConjugateGradient(
+            max_iterations=self.max_iterations + 1, max_time=math.inf, min_gradient_norm=0.0, verbosity=0
+        )
+        return run_on_grassmann(optimizer, self.max_iterations, problem, start, monitor, stationary_to(self.tolerance))
