@@ -98,10 +98,10 @@ def test_faults_end_with_one_sentence(plan):
 
 
 @pytest.mark.whole
-def test_the_record_of_the_papers_takes_29_core_hours(plan):
+def test_the_record_of_the_papers_takes_32_core_hours(plan):
     done = plan("--config", "config.papers.yaml", "--json")
     assert done.exit_code == 0, done.output
     experiments = json.loads(done.output)["experiments"]
     run = yaml.safe_load((ROOT / "config.yaml").read_text())["run"]
     assert [one["experiment"] for one in experiments] == [*run, "league_small", "league_small_tuned", "noise", "atlas"]
-    assert sum(one["core_s"] for one in experiments) <= 29 * 3600
+    assert sum(one["core_s"] for one in experiments) <= 32 * 3600
