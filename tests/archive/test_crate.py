@@ -165,6 +165,11 @@ def test_without_a_checkout_there_is_no_workflow_to_hold(write, monkeypatch, tmp
     assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
 
 
+def test_a_single_table_is_refused(record, tmp_path):
+    done = kdrbench("pack", record / "ikdr.csv", "--crate", "--out", tmp_path / "crate")
+    assert "name the folder of results" in done.output
+
+
 @pytest.mark.whole
 @pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")
 def test_a_crate_is_a_process_run_crate(write, monkeypatch, tmp_path):

@@ -10,6 +10,17 @@ from kdrbench.suite.experiments.results import read_results, write_results
 from support.made_up import atlas_record
 from support.record_folders import folder_of
 
+
+def test_a_single_table_can_be_taken_from_a_folder(tmp_path):
+    here = folder_of(tmp_path / "here", experiments=["first", "second"])
+    assert read_results(here / "merged/second.csv").config["run"] == ["second"]
+    assert read_results(here / "ikdr.csv").config["run"] == ["first", "second"]
+    (tmp_path / "empty").mkdir()
+    for place, words in (("empty", "config.json is not there"), ("gone", "neither a folder of merged tables nor one")):
+        with pytest.raises(InputError, match=words):
+            read_results(tmp_path / place)
+
+
 # How a table may be damaged, and the words that say so.
 DAMAGE = {
     "cut": (lambda text: text[:-20], "its last line is cut"),
@@ -65,15 +76,16 @@ def test_nothing_that_a_record_names_is_loaded(tmp_path):
 def test_a_folder_without_rows_is_refused(tmp_path):
     place = folder_of(tmp_path / "here")
     (place / "merged/first.csv").unlink()
+    (place / "ikdr.csv").unlink()
     with pytest.raises(InputError, match="holds no rows"):
         read_results(place)
-    with pytest.raises(InputError, match=r"config\.json is not there"):
-        read_results(tmp_path)
 
 
 def _charted(place, **columns):
     """Return a folder of an atlas alone: kernels are those of the experiment it charts, which is not run there."""
     folder = folder_of(place)
+    (folder / "merged/first.csv").unlink()
+    (folder / "ikdr.csv").unlink()
     config = json.loads((folder / "config.json").read_text())
     atlas = {"title": "An atlas.", "system": "atlas", "datasets": ["wine"], "cells_of": ["first"], "solvers": ["ism"]}
     config |= {"run": ["charts"], "experiments": config["experiments"] | {"charts": atlas | {"starts": 1, "draws": 1}}}

@@ -44,11 +44,13 @@ def write_crate(
     """Write a crate of the record in ``place`` to ``out``, an archive (``.zip``) or a folder.
 
     Returns what was read, and the number of files. The workflow is that of the checkout that this package is in, or of
-    the working folder. Raises ``InputError`` without one, and where ``out`` is no crate.
+    the working folder. Raises ``InputError`` without one, for a single table, and where ``out`` is no crate.
     """
     root = checkout() or Path()
     if not (root / "Snakefile").is_file():
         raise InputError("there is no Snakefile, which a crate holds; work in a checkout of the repository")
+    if place.is_file():
+        raise InputError(f"{place} is a table; name the folder of results, whose configuration is needed too")
     if out.suffix == ".zip" and out.exists() and not _is_crate(out):
         raise InputError(f"{out} is there and is no crate; name another file, or remove it")
     description = _Description(read_results(place), authors)

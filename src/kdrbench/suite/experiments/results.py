@@ -51,24 +51,26 @@ class Results:
 
 
 def read_results(place: Path) -> Results:
-    """Return what a folder of merged tables holds.
+    """Return what a folder of merged tables holds, or one table of such a folder: EXPERIMENT.csv or SYSTEM.csv.
 
     Raises ``InputError`` where there is none, ``ConfigError`` for a configuration and ``RecordError`` for a table with
     a fault.
     """
-    config = read_frozen(place / CONFIG)
+    folder = place if place.is_dir() else _folder_of(place)
+    config = read_frozen(folder / CONFIG)
     experiments = {name: config["experiments"][name] for name in config["run"]}
     own = tuple(name for name, one in experiments.items() if system_name(one) not in SYSTEMS)
     known = {name: one for name, one in experiments.items() if name not in own}
     records: dict[str, list[Record]] = {}
-    for name, experiment in known.items():
-        if (table := place / MERGED / f"{name}.csv").is_file():
-            records[name] = read_merged(table, build_system(system_name(experiment)).record)
-            for record in records[name]:
-                _check_place(table, record, name, config["experiments"])
-    if not records:
+    for table, system in _tables(place, folder, known):
+        for record in read_merged(table, build_system(system).record):
+            _check_place(table, record, system, known, config["experiments"])
+            records.setdefault(record.experiment, []).append(record)
+    if not any(records.values()):
         raise InputError(f"{place} holds no rows; run the workflow first, or name the folder of its merged tables")
-    return Results(place, {**config, "run": list(records)}, records, own)
+    # In the order of the configuration.
+    there = {name: records[name] for name in known if name in records}
+    return Results(place, {**config, "run": list(there)}, there, own)
 
 
 def read_frozen(path: Path) -> Config:
@@ -150,17 +152,41 @@ def _check_config(config: Any) -> None:
             raise ConfigError(f"its {section} must be definitions by name")
 
 
-def _check_place(table: Path, record: Record, name: str, defined: Mapping[str, Config]) -> None:
-    """Refuse a row in the table of an experiment that the configuration does not ask for there."""
-    experiment = defined[name]
-    if record.experiment != name or record.dataset not in experiment["datasets"]:
+def _folder_of(table: Path) -> Path:
+    if table.suffix != ".csv" or not table.is_file():
+        raise InputError(f"{table} is neither a folder of merged tables nor one of them (.csv)")
+    return table.parent.parent if table.parent.name == MERGED else table.parent
+
+
+def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Iterable[tuple[Path, str]]:
+    """Return each table to read with its system: of a folder those of the experiments, or of the system without any."""
+    systems = {table_of(system): system for system in map(system_name, experiments.values())}
+    if place != folder:
+        system = systems.get(place.stem) or (
+            system_name(experiments[place.stem]) if place.stem in experiments else None
+        )
+        if system is None:
+            raise InputError(f"{place} is called like no experiment that {folder / CONFIG} runs, and like no system")
+        return [(place, system)]
+    merged = {name: folder / MERGED / f"{name}.csv" for name in experiments}
+    alone = [(path, system_name(experiments[name])) for name, path in merged.items() if path.is_file()]
+    covered = {system for _, system in alone}
+    whole = [(folder / f"{table}.csv", system) for table, system in systems.items() if system not in covered]
+    return [*alone, *(pair for pair in whole if pair[0].is_file())]
+
+
+def _check_place(
+    table: Path, record: Record, system: str, experiments: Mapping[str, Config], defined: Mapping[str, Config]
+) -> None:
+    """Refuse a row that the configuration does not ask for; what is charted is ``defined``, and need not be run."""
+    experiment = experiments.get(record.experiment)
+    if experiment is None or system_name(experiment) != system or record.dataset not in experiment["datasets"]:
         fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"
     else:
-        # What an atlas charts need not be run.
         parts = (experiment, *charted_by(experiment, defined).values())
         lists = [one for part in parts for one in part.values() if isinstance(one, list)]
         words = {NO_KERNEL, *(word for one in lists for word in one)}
-        cell = [getattr(record, axis) for axis in _LISTED if axis in (*record.CELL, *record.KEYS)]
+        cell = [getattr(record, name) for name in _LISTED if name in (*record.CELL, *record.KEYS)]
         fault = "" if set(cell) <= words else "/".join(map(str, cell))
     if fault:
         raise RecordError(
