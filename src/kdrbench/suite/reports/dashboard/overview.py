@@ -150,14 +150,14 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
     optimality = runs.get("optimality", status)
-    said_converged = (status == Status.CONVERGED) & (optimality == NOT_STATIONARY)
+    reported_converged = (status == Status.CONVERGED) & (optimality == NOT_STATIONARY)
     own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
     chosen = {
         "Failed": status == Status.FAILED,
         "Stopped at a limit": status.isin(LIMITS),
         "Skipped": status == Status.SKIPPED,
         "Ended without converging": status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
-        "Reported as converged, not stationary": said_converged & ~runs["method"].isin(own_rule),
+        "Reported as converged, not stationary": reported_converged & ~runs["method"].isin(own_rule),
     }
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
