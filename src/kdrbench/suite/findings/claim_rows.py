@@ -27,6 +27,7 @@ from kdrbench.suite.findings.finding import (
 )
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
+    ONE_TIME,
     STOPPED_EARLY,
     WITHOUT_RESULT,
     clean_times,
@@ -238,9 +239,9 @@ def _names(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _spread_of_ratio(times: pd.DataFrame) -> float:
-    """Return the factor within which a ratio of mean times is known; a time of one run is known within a fifth."""
+    """Return the factor within which a ratio of mean times is known."""
     logs = np.log(times["ours"] / times["theirs"])
-    return 1.2 if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
+    return ONE_TIME if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
 
 
 def paired_rows(rows: pd.DataFrame, ours: str = "ism") -> pd.DataFrame:

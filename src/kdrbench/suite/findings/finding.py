@@ -307,8 +307,3 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 def sentence(words: str) -> str:
     """Return words with a capital letter and a full stop."""
     return f"{words[0].upper()}{words[1:]}."
-
-
-def factor(ratio: float) -> str:
-    """Return a ratio in two digits, or whole with its thousands apart."""
-    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"

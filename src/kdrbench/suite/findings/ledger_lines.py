@@ -281,9 +281,9 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
     parts = {name: runs[runs["experiment"] == name] for name in experiments_of(config, KPCA_TRICK)}
     experiments = {name: kpca_cells(rows, config) for name, rows in parts.items()}
-    printed = [(learner, axes) for learner, table in TABLES.items() for axes in _numbers_of(table)]
-    for learner, axes in printed:
-        variant = axes["kernel"] or PLAIN
+    learners = {table: learner for learner, table in TABLES.items()}
+    for axes in published_numbers(paper=PAPER, setting=SETTING):
+        learner, variant = learners[axes["table"]], axes["kernel"] or PLAIN
         key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
         # The paper leaves open whether aligned kernels are centred.
         others = [
@@ -294,10 +294,6 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
         there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
         effects = ((_gain(axes, cell, parts[name]), NO_EFFECT) for name, cell in there)
         yield axes, [compared_line(axes, *own, each, others) for own, each in zip(there, effects, strict=True)]
-
-
-def _numbers_of(table: str) -> list[Axes]:
-    return published_numbers(paper=PAPER, table=table, setting=SETTING)
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> Judged:
@@ -349,8 +345,9 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
         for axes in (*published_numbers(paper="ismplus", table="4"), *published_numbers(table="complexity")):
             yield _exponent_line(axes, series)
     for axes in published_numbers(table="figure 1a"):
-        for name in _drawn(config):
-            yield _drawn_line(axes, runs[runs["experiment"] == name], name)
+        for name in experiments_of(config, IKDR):
+            if config["experiments"][name].get("published", {}).get("figure") == "1a":
+                yield _drawn_line(axes, runs[runs["experiment"] == name], name)
 
 
 def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
@@ -388,11 +385,8 @@ def _printed_experiments(paper: str, config: Config) -> list[str]:
     """Return the supervised experiments that make a printed table of a paper."""
     experiments = {name: config["experiments"][name] for name in experiments_of(config, IKDR)}
     published = {name: one["published"] for name, one in experiments.items() if one["paradigm"] == "supervised"}
-    return [
-        name
-        for name, place in published.items()
-        if "table" in place and place["paper"] == paper and not place.get("protocol")
-    ]
+    of_paper = {name: place for name, place in published.items() if "table" in place and place["paper"] == paper}
+    return [name for name, place in of_paper.items() if not place.get("protocol")]
 
 
 def _iterations_line(
@@ -455,12 +449,6 @@ def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
     if law.low - _NEAR <= printed <= law.high + _NEAR:
         return Verdict.REPRODUCED
     return Verdict.CLOSE if law.low - _CLOSE <= printed <= law.high + _CLOSE else Verdict.DIFFERS
-
-
-def _drawn(config: Config) -> list[str]:
-    """Return the experiments that draw a figure of the paper."""
-    published = {name: config["experiments"][name].get("published", {}) for name in experiments_of(config, IKDR)}
-    return [name for name, place in published.items() if place.get("figure") == "1a"]
 
 
 def _drawn_line(axes: Axes, runs: pd.DataFrame, name: str) -> Comparison:
