@@ -16,9 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
+from measuring import forget_peak, memory_mib, print_head, print_row
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Standardiser, load_dataset
@@ -27,7 +27,7 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import IterationMonitor, SolverResult, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 CORES = len(os.sched_getaffinity(0))
@@ -80,13 +80,6 @@ CASES = {
     "made-1000000": Case("made 1000000 50 5", "polynomial"),
     "face": Case("face", "gaussian", paper="0.99 s"),
 }
-REFERENCES = {
-    "gaussian-10k": "gaussian",
-    "polynomial-10k": "polynomial",
-    "multiquadric-10k": "multiquadric",
-    "linear-10k": "linear",
-    "squared-10k": "squared",
-}
 
 
 def load(name: str) -> tuple[FloatArray, FloatArray, int]:
@@ -112,22 +105,6 @@ def kernel_of(case: Case, features: FloatArray, q: int) -> Kernel:
     return kernels[case.kernel]
 
 
-class PeakMemory:
-    """The peak of resident memory since it was made, beyond what was held then."""
-
-    def __init__(self) -> None:
-        Path("/proc/self/clear_refs").write_text("5")
-        self._before = self._peak()
-
-    def mib(self) -> float:
-        """Return the peak."""
-        return self._peak() - self._before
-
-    def _peak(self) -> float:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
 def run(case: Case) -> dict[str, object]:
     """Solve and measure one case in this process."""
     features, labels, q = load(case.data)
@@ -135,11 +112,9 @@ def run(case: Case) -> dict[str, object]:
     evaluation = Evaluation(case.evaluator, case.tolerance, CORES)
     objective = TraceObjective(features, kernel, supervised_gamma(labels))
     warm_up(case, evaluation)
-    memory, began = PeakMemory(), time.perf_counter()
-    problem = build_problem(objective, evaluation)
-    start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    result = solve(build_solver({"method": case.method}), problem, start, IterationMonitor())
-    seconds, mib = time.perf_counter() - began, memory.mib()
+    before, began = forget_peak(), time.perf_counter()
+    result = solved(objective, evaluation, q, case.method)
+    seconds, mib = time.perf_counter() - began, memory_mib() - before
     exact = build_problem(objective, Evaluation(threads=CORES))
     value, gradient = exact.value_and_gradient(result.projection)
     return {
@@ -156,9 +131,14 @@ def warm_up(case: Case, evaluation: Evaluation) -> None:
     """Load what is loaded at the first call of anything."""
     features, labels, q = load("made 3000 60 5")
     objective = TraceObjective(features, kernel_of(case, features, q), supervised_gamma(labels))
-    problem = build_problem(objective, replace(evaluation, evaluator="auto"))
+    solved(objective, replace(evaluation, evaluator="auto"), q, "ism")
+
+
+def solved(objective: TraceObjective, evaluation: Evaluation, q: int, method: str) -> SolverResult:
+    """Return the result from Phi_0's eigenvectors."""
+    problem = build_problem(objective, evaluation)
     start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())
+    return solve(build_solver({"method": method}), problem, start, IterationMonitor())
 
 
 def apart(*arguments: str) -> dict[str, object]:
@@ -167,13 +147,9 @@ def apart(*arguments: str) -> dict[str, object]:
     Our solves have threads of their own and leave one to BLAS; the dense reference gets BLAS on all cores.
     """
     blas = "1" if arguments[0] == "--case" else str(CORES)
-    done = subprocess.run(
-        [sys.executable, __file__, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas},
-    )
+    command = [sys.executable, __file__, *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     measured: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
@@ -183,25 +159,21 @@ def apart(*arguments: str) -> dict[str, object]:
 def table(names: list[str]) -> None:
     """Print the table of the named cases."""
     print(f"{CORES} cores\n")
-    print("| case | s | paper | MiB | cost | stationarity | surrogates | how |")
-    print("|---|---|---|---|---|---|---|---|")
+    print_head("case", "s", "paper", "MiB", "cost", "stationarity", "surrogates", "how")
     found = {}
     for name in names:
         case, measured = CASES[name], apart("--case", name)
         found[name] = measured
         against = "-"
-        if name in REFERENCES:
-            reference = apart("--dense", REFERENCES[name])
+        if name.endswith("-10k"):
+            reference = apart("--dense", case.kernel)
             against = f"{abs(measured['cost'] / reference['cost'] - 1):.0e} of dense ({reference['seconds']:.1f} s)"
         elif name.endswith("-certified") and name.removesuffix("-certified") in found:
             plain = found[name.removesuffix("-certified")]["cost"]
             against = f"{(plain - measured['cost']) / abs(plain):.0e} below the rule's"
-        print(
-            f"| {name} | {measured['seconds']:.2f} | {case.paper} | {measured['mib']:.0f} "
-            f"| {against} | {measured['stationarity']:.0e} | {measured['calls']['surrogate']} "
-            f"| {measured['evaluation']} |",
-            flush=True,
-        )
+        numbers = (f"{measured['seconds']:.2f}", case.paper, f"{measured['mib']:.0f}", against)
+        solve_of = (f"{measured['stationarity']:.0e}", measured["calls"]["surrogate"], measured["evaluation"])
+        print_row(name, *numbers, *solve_of)
 
 
 def main(arguments: list[str]) -> None:

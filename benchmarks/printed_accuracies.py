@@ -14,16 +14,16 @@ having been taken over 40 splits.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import yaml
 from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
+from measuring import parser_of, print_head, print_row
 from scipy.optimize import minimize
 
 from kdrbench.datasets import Dataset, load_dataset
@@ -66,7 +66,7 @@ class Cell(NamedTuple):
 
 def main() -> None:
     """Make the search and print what it found, as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--datasets", default="")
     parser.add_argument("--learners", default=",".join(NEIGHBOURS))
@@ -90,18 +90,17 @@ def found_on(dataset: Dataset, experiment: dict, splits: int, learners: list[str
         experiment[key].get(dataset.name, experiment[key]["default"]) for key in ("training", "candidates")
     )
     rows = []
-    for number in range(splits):
-        drawn = draw_split(dataset, number, n_train, experiment.get("seed", 0))
-        for inputs in INPUTS:
-            split = prepared(drawn, inputs)
-            for kernel in KERNELS if "dne" in learners else KERNELS[:2]:
-                train, test = coordinates(split, kernel, candidates)
-                name, _, centring = kernel.partition(", ")
-                place = {"dataset": dataset.name, "split": number, "kernel": name, "inputs": inputs}
-                place |= {"alignment": centring or "not centred"}
-                # What is not aligned is not centred before either; of iterative learners the record's alignment.
-                some = [one for one in learners if not centring or one == "dne"]
-                rows += [place | setting for setting in accuracies(train, test, split, some)]
+    kernels = KERNELS if "dne" in learners else KERNELS[:2]
+    for number, inputs in product(range(splits), INPUTS):
+        split = prepared(draw_split(dataset, number, n_train, experiment.get("seed", 0)), inputs)
+        for kernel in kernels:
+            train, test = coordinates(split, kernel, candidates)
+            name, _, centring = kernel.partition(", ")
+            place = {"dataset": dataset.name, "split": number, "kernel": name, "inputs": inputs}
+            place |= {"alignment": centring or "not centred"}
+            # What is not aligned is not centred before either; of iterative learners the record's alignment.
+            some = [one for one in learners if not centring or one == "dne"]
+            rows += [place | setting for setting in accuracies(train, test, split, some)]
     return rows
 
 
@@ -120,12 +119,8 @@ def coordinates(split: SampleSplit, kernel: str, candidates: dict) -> tuple[Floa
     """Return training and test samples as they are, or in the KPCA coordinates of the aligned kernel."""
     if not kernel:
         return split.train, split.test
-    combined, _ = aligned_kernel(
-        candidates_of(candidates, split.train.shape[1]),
-        split.pairs,
-        split.train_codes,
-        centred=kernel.endswith("centred"),
-    )
+    some = candidates_of(candidates, split.train.shape[1])
+    combined, _ = aligned_kernel(some, split.pairs, split.train_codes, centred=kernel.endswith("centred"))
     gram = split.pairs.gram(combined, up_to_constant=True)
     made = kernel_pca(gram)
     return made.transform(gram), made.transform(split.test_pairs.gram(combined, up_to_constant=True))
@@ -142,16 +137,9 @@ def accuracies(train: FloatArray, test: FloatArray, split: SampleSplit, learners
                 squared = squared_distances(test @ map_, train @ map_)
                 for votes in VOTES:
                     predicted = predict_by_neighbours(squared, split.train_codes, votes)
-                    yield {
-                        "learner": learner,
-                        "unit": unit,
-                        "neighbours": neighbours,
-                        "start": start,
-                        "steps": steps,
-                        "components": components,
-                        "votes": votes,
-                        "accuracy": float(np.mean(predicted == split.test_codes)),
-                    }
+                    setting = {"unit": unit, "neighbours": neighbours, "start": start, "steps": steps}
+                    setting |= {"components": components, "votes": votes}
+                    yield setting | {"learner": learner, "accuracy": float(np.mean(predicted == split.test_codes))}
 
 
 def maps(
@@ -180,21 +168,17 @@ def paths(first: FloatArray, features: FloatArray, codes: np.ndarray, targets: i
     """Yield the map after each number of steps of L-BFGS from the ``first``, or where it ended before."""
     objective = lmnn_objective(features, codes, targets) if targets else None
 
+    def at(flat: FloatArray) -> FloatArray:
+        return flat.reshape(first.shape)
+
     def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-        at = flat.reshape(first.shape)
-        value, gradient = objective.value_and_gradient(at) if objective else nca_objective(at, features, codes)
-        return value, gradient.ravel()
+        found = objective.value_and_gradient(at(flat)) if objective else nca_objective(at(flat), features, codes)
+        return found[0], found[1].ravel()
 
     path = [first]
-    minimize(
-        evaluate,
-        first.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        tol=None if targets else 1e-5,
-        options={"maxiter": STEPS[-1], "maxfun": 20 * STEPS[-1]},
-        callback=lambda flat: path.append(flat.reshape(first.shape).copy()),
-    )
+    limits = {"maxiter": STEPS[-1], "maxfun": 20 * STEPS[-1]}
+    rule: dict[str, Any] = {"method": "L-BFGS-B", "tol": None if targets else 1e-5, "options": limits}
+    minimize(evaluate, first.ravel(), jac=True, callback=lambda flat: path.append(at(flat).copy()), **rule)
     for steps in STEPS:
         yield steps, path[min(steps, len(path) - 1)]
 
@@ -203,8 +187,8 @@ def report(found: pd.DataFrame) -> None:
     """Print what was found of each printed number, and which settings meet most."""
     means = found.groupby(["dataset", "learner", "kernel", *SETTING])["accuracy"].agg(["mean", "std", "size"])
     met: dict[tuple, int] = {}
-    print("\n| data | learner | printed | ours | settings that meet it | nearest | setting |")
-    print("|---|---|---|---|---|---|---|")
+    print()
+    print_head("data", "learner", "printed", "ours", "settings that meet it", "nearest", "setting")
     for cell in (Cell(*key) for key in means.index.droplevel(SETTING).unique()):
         here, number = means.loc[tuple(cell)], printed(cell)
         if number is None or number.value is None:
@@ -216,15 +200,14 @@ def report(found: pd.DataFrame) -> None:
             met[cell.learner, *setting] = met.get((cell.learner, *setting), 0) + 1
         name = f"{cell.kernel} {cell.learner}".strip()
         mine, best = here["mean"][OURS[cell.learner]], apart.idxmin()
-        print(
-            f"| {cell.dataset} | {name} | {number.text} | {mine:.3f} | {meets.sum()} of {len(here)} "
-            f"| {here['mean'][best]:.3f} | {', '.join(map(str, best))} |"
-        )
-    print(f"\n| learner | {' | '.join(SETTING)} | numbers met |\n|---|{'---|' * (len(SETTING) + 1)}")
+        numbers = (number.text, f"{mine:.3f}", f"{meets.sum()} of {len(here)}", f"{here['mean'][best]:.3f}")
+        print_row(cell.dataset, name, *numbers, ", ".join(map(str, best)))
+    print()
+    print_head("learner", *SETTING, "numbers met")
     for learner in found["learner"].unique():
         counts = sorted((key for key in met if key[0] == learner), key=lambda key: -met[key])
         for key in [*counts[:5], (learner, *OURS[learner])]:
-            print(f"| {' | '.join(map(str, key))} | {met.get(key, 0)} |")
+            print_row(*key, met.get(key, 0))
 
 
 def printed(cell: Cell):

@@ -11,7 +11,6 @@ projection on at most 2000 of the other rows.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from measuring import Array, parser_of, print_row, timed
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -45,7 +45,6 @@ SETTINGS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
     ),
 }
 SHORT_S, HELD_OUT = 0.5, 2000
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ class Fit:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    warnings.simplefilter("ignore")
+    parser = parser_of(__doc__)
     parser.add_argument("setting", choices=SETTINGS)
     parser.add_argument("cells", nargs="*")
     parser.add_argument("--turns", type=int, default=2)
@@ -68,7 +68,7 @@ def main() -> None:
     print("| cell | n x d, q | without, s | with, s | quotient | objective | accuracy | evaluation, message |")
     print("|---|---|---:|---:|---:|---:|---|---|")
     for cell in asked.cells or cells:
-        print(f"| {cell} | {' | '.join(row(cell, [without, given], asked.turns))} |", flush=True)
+        print_row(cell, *row(cell, [without, given], asked.turns))
 
 
 def row(cell: str, both: list[dict[str, Any]], turns: int) -> Iterator[str]:
@@ -99,8 +99,7 @@ def samples_of(name: str) -> tuple[Array, Array, Array, Array]:
     some, rest = rows[: int(count or len(rows))], rows[int(count or 0) :][:HELD_OUT]
     varying = data.features[some].std(axis=0) > 0
     scaler = StandardScaler().fit(data.features[some][:, varying])
-    parts = (scaler.transform(data.features[part][:, varying]) for part in (some, rest))
-    features, others = parts
+    features, others = (scaler.transform(data.features[part][:, varying]) for part in (some, rest))
     return features, data.labels[some], others, data.labels[rest]
 
 
@@ -108,11 +107,7 @@ def fit(model: InterpretableKDR, features: Array, labels: Array, others: Array, 
     """Return the fit, whose CPU seconds are the best of as many as half a second takes."""
     seconds, began = [], time.process_time()
     while not seconds or time.process_time() - began < SHORT_S:
-        begun = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(features, labels)
-        seconds.append(time.process_time() - begun)
+        seconds.append(timed(lambda: model.fit(features, labels))[0])
     neighbours = KNeighborsClassifier(5).fit(model.transform(features), labels)
     return Fit(model, min(seconds), float(neighbours.score(model.transform(others), theirs)))
 

@@ -37,23 +37,18 @@ TENTHS = 10
 
 def main() -> None:
     """Soak and print; exit with 1 if anything was lost, doubled or left behind."""
-    asked = arguments()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        soak = Soak(Path(name), asked.runs, asked.cores, np.random.default_rng(asked.seed))
-        soak.run(asked.kill_every_s, 60.0 * asked.for_min)
-        faults = soak.report()
-    sys.exit(1 if faults else 0)
-
-
-def arguments() -> argparse.Namespace:
-    """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20000, help="a multiple of 1000")
     parser.add_argument("--kill-every-s", type=float, default=30.0)
     parser.add_argument("--for-min", type=float, default=30.0, help="then the rest is made without kills")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        soak = Soak(Path(name), asked.runs, asked.cores, np.random.default_rng(asked.seed))
+        soak.run(asked.kill_every_s, 60.0 * asked.for_min)
+        faults = soak.report()
+    sys.exit(1 if faults else 0)
 
 
 @dataclass
@@ -92,14 +87,8 @@ class Soak:
         # What was killed has left its lock.
         subprocess.run(self._command("--unlock"), cwd=self.folder, env=environment(), capture_output=True, check=False)
         with (self.folder / "output").open("ab") as output:
-            return subprocess.Popen(
-                self._command("--until", "merge"),
-                cwd=self.folder,
-                env=environment(),
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            how: dict[str, Any] = {"cwd": self.folder, "env": environment(), "stdout": output, "stderr": output}
+            return subprocess.Popen(self._command("--until", "merge"), start_new_session=True, **how)
 
     def _command(self, *words: str) -> list[str]:
         command = [str(Path(sys.executable).parent / "snakemake"), "--snakefile", str(ROOT / "Snakefile")]
