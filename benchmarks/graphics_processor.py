@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from at_the_limit import mnist
+from at_the_limit import standardised
 from measuring import parser_of, print_head, print_row
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -45,8 +45,8 @@ def made(n_samples: int, n_features: int, n_classes: int = 10) -> Data:
 
 def cases() -> Iterator[tuple[str, Callable[[], Data], int]]:
     """Yield name, data and q."""
-    yield "mnist-10k", lambda: mnist(10_000), 10
-    yield "mnist-60k", lambda: mnist(60_000), 10
+    yield "mnist-10k", lambda: standardised("mnist"), 10
+    yield "mnist-60k", lambda: standardised("mnist-60k"), 10
     yield "made-1000000", lambda: made(1_000_000, 50), 5
 
 

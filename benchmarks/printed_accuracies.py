@@ -17,22 +17,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
 from measuring import parser_of, print_head, print_row
 from scipy.optimize import minimize
 
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning import DNE, aligned_kernel, kernel_pca, lmnn_objective
+from kdrbench.metric_learning import DNE, aligned_kernel, lmnn_objective
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
-from kdrbench.suite.reports.tables.published_numbers import find_published
+from kdrbench.suite.systems.kpca_trick.cells import PLAIN, find_printed
+from kdrbench.suite.systems.kpca_trick.run import SampleSplit, candidates_of, draw_split
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ("as they are", "standardised", "in [0, 1]")
@@ -54,14 +54,6 @@ OURS = {
     "lmnn": ("as they are", "distance 1", 3, "identity", 20, "all", "not centred", 1),
     "dne": ("as they are", "as they are", 3, "", 0, "negative", "not centred", 1),
 }
-
-
-class Cell(NamedTuple):
-    """One printed number."""
-
-    dataset: str
-    learner: str
-    kernel: str
 
 
 def main() -> None:
@@ -121,9 +113,8 @@ def coordinates(split: SampleSplit, kernel: str, candidates: dict) -> tuple[Floa
         return split.train, split.test
     some = candidates_of(candidates, split.train.shape[1])
     combined, _ = aligned_kernel(some, split.pairs, split.train_codes, centred=kernel.endswith("centred"))
-    gram = split.pairs.gram(combined, up_to_constant=True)
-    made = kernel_pca(gram)
-    return made.transform(gram), made.transform(split.test_pairs.gram(combined, up_to_constant=True))
+    train, made = split.coordinates(combined)
+    return train, made.transform(split.test_pairs.gram(combined, up_to_constant=True))
 
 
 def accuracies(train: FloatArray, test: FloatArray, split: SampleSplit, learners: list[str]) -> Iterator[dict]:
@@ -189,33 +180,25 @@ def report(found: pd.DataFrame) -> None:
     met: dict[tuple, int] = {}
     print()
     print_head("data", "learner", "printed", "ours", "settings that meet it", "nearest", "setting")
-    for cell in (Cell(*key) for key in means.index.droplevel(SETTING).unique()):
-        here, number = means.loc[tuple(cell)], printed(cell)
+    for dataset, learner, kernel in means.index.droplevel(SETTING).unique():
+        here, number = means.loc[dataset, learner, kernel], find_printed(dataset, learner, kernel or PLAIN)
         if number is None or number.value is None:
             continue
         errors = np.sqrt(here["std"] ** 2 / here["size"] + (number.std or 0.0) ** 2 / PRINTED_SPLITS)
         apart = (here["mean"] - number.value).abs()
         meets = apart <= np.maximum(2.0 * errors, number.rounding)
         for setting in here.index[meets]:
-            met[cell.learner, *setting] = met.get((cell.learner, *setting), 0) + 1
-        name = f"{cell.kernel} {cell.learner}".strip()
-        mine, best = here["mean"][OURS[cell.learner]], apart.idxmin()
+            met[learner, *setting] = met.get((learner, *setting), 0) + 1
+        name = f"{kernel} {learner}".strip()
+        mine, best = here["mean"][OURS[learner]], apart.idxmin()
         numbers = (number.text, f"{mine:.3f}", f"{meets.sum()} of {len(here)}", f"{here['mean'][best]:.3f}")
-        print_row(cell.dataset, name, *numbers, ", ".join(map(str, best)))
+        print_row(dataset, name, *numbers, ", ".join(map(str, best)))
     print()
     print_head("learner", *SETTING, "numbers met")
     for learner in found["learner"].unique():
         counts = sorted((key for key in met if key[0] == learner), key=lambda key: -met[key])
         for key in [*counts[:5], (learner, *OURS[learner])]:
             print_row(*key, met.get(key, 0))
-
-
-def printed(cell: Cell):
-    """Return the printed number of a cell."""
-    method = f"ak{cell.learner}" if cell.kernel else cell.learner
-    table = {"nca": "1", "lmnn": "2", "dne": "3"}[cell.learner]
-    axes = {"paper": "kpca_trick", "table": table, "setting": "classification", "dataset": cell.dataset}
-    return find_published(**axes, kernel=cell.kernel, method=method, metric="accuracy")
 
 
 if __name__ == "__main__":

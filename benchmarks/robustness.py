@@ -44,15 +44,6 @@ PROMISES = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
-    """One problem with where it comes from."""
-
-    kernel: str
-    structured: bool
-    problem: Problem
-
-
 # Family, and bandwidth as a share of the median distance; without one the family's defaults.
 KERNELS = {
     "Gaussian, sigma = median": ("gaussian", 1.0),
@@ -107,15 +98,15 @@ NOISE = {
 }
 
 
-def cases(draws: int) -> Iterator[Case]:
-    """Yield every kernel on every family, ``draws`` times; the same on every run."""
+def cases(draws: int) -> Iterator[tuple[str, bool, Problem]]:
+    """Yield every kernel on every family, ``draws`` times, and whether that has structure; the same on every run."""
     for families, structured in ((STRUCTURED, True), (NOISE, False)):
         for family, make in families.items():
             for draw in range(draws):
                 features, labels = make(np.random.default_rng([draw, len(family)]))
                 features = Standardiser.fit(features).transform(features)
                 for kernel, definition in KERNELS.items():
-                    yield Case(kernel, structured, supervised_problem(features, labels, built(*definition, features)))
+                    yield kernel, structured, supervised_problem(features, labels, built(*definition, features))
 
 
 class History(IterationMonitor):
@@ -151,9 +142,8 @@ def run(problem: Problem, method: str, start_name: str = "surrogate", seed: int 
     return Solved([problem.value(iterate) for iterate in iterates], iterates, seconds)
 
 
-def row(case: Case) -> dict[str, float]:
+def row(problem: Problem) -> dict[str, float]:
     """Measure one problem."""
-    problem = case.problem
     plain, safe = run(problem, "ism"), run(problem, "ism_safeguarded")
     others = [run(problem, "ism_safeguarded", "random", seed) for seed in range(1, 6)]
     best = max(solved.values[-1] for solved in [safe, *others])
@@ -193,8 +183,8 @@ def show(columns: dict[str, str], rows: dict[tuple[str, bool], list[dict[str, fl
 def main() -> None:
     """Print both tables."""
     rows = defaultdict(list)
-    for case in cases(int(sys.argv[1]) if len(sys.argv) > 1 else 10):
-        rows[case.kernel, case.structured].append(row(case))
+    for kernel, structured, problem in cases(int(sys.argv[1]) if len(sys.argv) > 1 else 10):
+        rows[kernel, structured].append(row(problem))
     print(f"{sum(map(len, rows.values()))} problems\n\nPlain ISM\n")
     show(HOLDS, rows)
     print("\nSafeguarded ISM\n")

@@ -34,17 +34,6 @@ from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 from kdrbench.suite.reports.tables.significance import share_tested
 
-# What each effect means, as pages print it.
-EFFECT_MEANINGS = {
-    "effect": "the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
-    "with its 95 % interval",
-    "yes": "sign and size come out, the size within our interval or a factor of two (ratios of times: three)",
-    "sign only": "the size does not",
-    "gone": "ours cannot be distinguished from none",
-    "reversed": "the sign is the other",
-    "in neither": "none shows one",
-    "only here": "print shows none, ours does",
-}
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
 # Relative differences of costs below this are rounding.
@@ -52,7 +41,7 @@ TIE = 1e-6
 
 
 class Effect(StrEnum):
-    """See the module's words."""
+    """See ``effects`` in words.toml."""
 
     YES = "yes"
     SIGN_ONLY = "sign only"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.suite.findings.effects import EFFECT_MEANINGS
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
@@ -39,12 +38,8 @@ def environment() -> jinja2.Environment:
     filters += [method_label, method_in_text, ratio_text, gap_text, wins_text, meaning]
     made = plain_environment()
     made.filters.update({function.__name__: function for function in filters})
-    meanings = {
-        "effect_meanings": EFFECT_MEANINGS,
-        "decision_rules": DECISION_RULES,
-        "converged_means": CONVERGED_MEANS,
-    }
-    made.globals.update(sentences=declared("words"), metric_titles=METRIC_TITLES, **meanings)
+    rules = {"decision_rules": DECISION_RULES, "converged_means": CONVERGED_MEANS}
+    made.globals.update(sentences=declared("words"), metric_titles=METRIC_TITLES, **rules)
     return made
 
 
