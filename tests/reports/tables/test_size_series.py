@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.suite.reports.records import is_scaling
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     FACTORED,

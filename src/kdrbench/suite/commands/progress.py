@@ -30,9 +30,10 @@ from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspace
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen, runs_that, was_disturbed, was_stopped
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.reports.outputs import experiments_by_target, report_files, reports_of
-from kdrbench.suite.reports.records import ending_of, losing_cells
 from kdrbench.suite.reports.tables.cells import ENDINGS
 from kdrbench.suite.reports.tables.numbers import duration, quantity
+from kdrbench.suite.systems.ikdr.controls import losing_cells
+from kdrbench.suite.systems.ikdr.scores import ending_of
 
 # Names that are listed where one is unknown.
 _NEAREST = 3

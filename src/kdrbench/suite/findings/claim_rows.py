@@ -41,11 +41,12 @@ from kdrbench.suite.findings.outcome import (
 from kdrbench.suite.findings.pairwise import relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
-from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, Split, of_papers
+from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS, build_system
+from kdrbench.suite.systems.ikdr.folds import Split
 
 # Solvers that are also run until they converge.
 _HAVE_VARIANTS = ("ism", "dg", "sm", "gm")

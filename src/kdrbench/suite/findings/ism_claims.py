@@ -60,8 +60,8 @@ from kdrbench.suite.findings.finding import (
 )
 from kdrbench.suite.findings.outcome import clean_times, numbers_by_run, steady_times, stopped
 from kdrbench.suite.reports.protocol import printed_components
-from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     LETTERS,

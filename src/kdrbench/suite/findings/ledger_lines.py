@@ -25,7 +25,7 @@ from kdrbench.suite.findings.effects import (
 )
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
@@ -36,7 +36,9 @@ from kdrbench.suite.reports.tables.published_numbers import (
 )
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.partitions import Partitions
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, SizeSeries, size_series
 from kdrbench.suite.systems.ikdr.tables import IkdrCell, compared_cells, published_axes
 from kdrbench.suite.systems.kpca_trick.cells import (

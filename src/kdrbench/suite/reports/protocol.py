@@ -18,8 +18,9 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.finding import listed
 from kdrbench.suite.findings.outcome import STOPPED_EARLY
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_name
+from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config
 from kdrbench.suite.reports.tables.labels import dataset_label
+from kdrbench.suite.systems import system_name
 
 if TYPE_CHECKING:
     import pandas as pd

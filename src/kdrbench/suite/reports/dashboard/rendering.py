@@ -10,7 +10,7 @@ from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config, system_name
+from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
@@ -23,6 +23,7 @@ from kdrbench.suite.reports.tables.labels import (
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS, rounded
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Entry, plain_environment
+from kdrbench.suite.systems import system_name
 
 if TYPE_CHECKING:
     import jinja2

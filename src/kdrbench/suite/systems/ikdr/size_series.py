@@ -20,10 +20,11 @@ from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import Page, Source
-from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
+from kdrbench.suite.reports.records import NO_KERNEL, Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.system import FIGURE_1B
 
 # Columns of the records and what they count.
