@@ -255,7 +255,7 @@ def law_along(table: pd.DataFrame, axis: str, other: str, column: str, least: fl
     if not groups:
         return None
     medians = max(groups, key=lambda group: group[axis].nunique()).groupby(axis)[column].median()
-    return fit_power_law(medians.items(), least)
+    return fit_power_law(zip(medians.index.astype(float), medians, strict=True), least)
 
 
 def _beside_trace_one(rows: pd.DataFrame, method: str) -> pd.DataFrame:

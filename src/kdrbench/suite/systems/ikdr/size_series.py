@@ -79,17 +79,17 @@ def fit_power_law(points: Iterable[tuple[float, float]], least: float = 0.0) -> 
     """
     known = [(size, time) for size, time in points if size > 0 and time > 0]
     choices = ([(size, time) for size, time in known if size >= least], known)
-    points = next((some for some in choices if len(dict(some)) >= _FEWEST_SIZES), ())
-    if not points:
+    fitted = next((some for some in choices if len(dict(some)) >= _FEWEST_SIZES), None)
+    if fitted is None:
         return None
-    x, y = np.log2(np.array(points)).T
+    x, y = np.log2(np.array(fitted)).T
     (var_x, covariance), (_, var_y) = np.cov(x, y, bias=True)
     slope = float(covariance / var_x)
     unexplained = max(0.0, 1.0 - covariance**2 / (var_x * var_y)) if var_y else 0.0
     half = half_width(len(x) - 2) * math.sqrt(unexplained * var_y / var_x / (len(x) - 2))
     level = float(y.mean() - slope * x.mean())
-    chosen = [size for size, _ in points]
-    return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
+    sizes = [size for size, _ in fitted]
+    return PowerLaw(slope, slope - half, slope + half, level, min(sizes), max(sizes), len(fitted))
 
 
 def exponent_text(law: PowerLaw | None) -> str:
