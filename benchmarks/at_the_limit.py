@@ -14,8 +14,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from measuring import forget_peak, memory_mib, print_head, print_row
@@ -133,13 +132,13 @@ def solved(objective: TraceObjective, evaluation: Evaluation, q: int, method: st
     return solve(build_solver({"method": method}), problem, start, IterationMonitor())
 
 
-def apart(*arguments: str) -> dict[str, object]:
-    """Run this file in a process of its own and return what it measured.
+def apart(case: Case) -> dict[str, object]:
+    """Measure a case in a process of its own.
 
     Our solves have threads of their own and leave one to BLAS; the dense reference gets BLAS on all cores.
     """
-    blas = "1" if arguments[0] == "--case" else str(CORES)
-    command = [sys.executable, __file__, *arguments]
+    blas = str(CORES) if case.evaluator == "dense" else "1"
+    command = [sys.executable, __file__, json.dumps(asdict(case))]
     environment = {**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
@@ -154,11 +153,11 @@ def table(names: list[str]) -> None:
     print_head("case", "s", "paper", "MiB", "cost", "stationarity", "surrogates", "how")
     found = {}
     for name in names:
-        case, measured = CASES[name], apart("--case", name)
+        case, measured = CASES[name], apart(CASES[name])
         found[name] = measured
         against = "-"
         if name.endswith("-10k"):
-            reference = apart("--dense", case.kernel)
+            reference = apart(replace(case, evaluator="dense", tolerance=0.0))
             against = f"{abs(measured['cost'] / reference['cost'] - 1):.0e} of dense ({reference['seconds']:.1f} s)"
         elif name.endswith("-certified") and name.removesuffix("-certified") in found:
             plain = found[name.removesuffix("-certified")]["cost"]
@@ -169,13 +168,9 @@ def table(names: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure one case in this process, or print a table."""
-    measures: dict[str, Callable[[str], object]] = {
-        "--case": lambda name: run(CASES[name]),
-        "--dense": lambda kernel: run(Case("mnist", kernel, evaluator="dense")),
-    }
-    if arguments and arguments[0] in measures:
-        print(json.dumps(measures[arguments[0]](arguments[1])))
+    """Measure one case in this process, or print a table of those named."""
+    if arguments and arguments[0].startswith("{"):
+        print(json.dumps(run(Case(**json.loads(arguments[0])))))
     else:
         table(arguments or list(CASES))
 
