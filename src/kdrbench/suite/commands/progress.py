@@ -13,8 +13,8 @@ import click
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
-    FILE,
     Runs,
+    all_results,
     configuration_name,
     frozen_configuration,
     grid_of,
@@ -180,7 +180,7 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 
 @click.command()
 @click.argument("place", default="")
-@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@all_results
 @configuration_name
 @click.option("--disturbed", "which", flag_value="disturbed", help="Only timed runs on drifted or shared cores.")
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
