@@ -22,7 +22,6 @@ from kdrbench.suite.findings.finding import (
     UNDECIDED,
     Finding,
     listed,
-    sentence,
     undecided,
 )
 from kdrbench.suite.findings.outcome import (
@@ -309,7 +308,8 @@ def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
         for lane, each in findings.items()
     ]
     # The authors ran some of the data sets only.
-    return first.with_note(sentence("; ".join(results)))
+    words = "; ".join(results)
+    return first.with_note(f"{words[0].upper()}{words[1:]}.")
 
 
 def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> Coverage:

@@ -295,8 +295,3 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names, which may hold commas, with semicolons; the first few of many."""
     more = f"; and {len(names) - most} more" if len(names) > most else ""
     return "; ".join(names[:most]) + more
-
-
-def sentence(words: str) -> str:
-    """Return words with a capital letter and a full stop."""
-    return f"{words[0].upper()}{words[1:]}."
