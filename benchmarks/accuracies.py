@@ -9,16 +9,12 @@ The data ship with scikit-learn: Wine (178 x 13), breast cancer (569 x 30) and d
 """
 
 import sys
-import time
 from typing import Any
 
-import numpy as np
+from measuring import over_folds, print_head, print_row
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench import estimators
 
@@ -37,31 +33,15 @@ ESTIMATORS: dict[str, Any] = {
 }
 
 
-def measured(estimator: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float, int]:
-    """Return the mean accuracy, the CPU seconds of a fit, and the number of components in the last fold."""
-    accuracies, seconds = [], []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
-        projection = make_pipeline(StandardScaler(), estimator)
-        began = time.process_time()
-        rows = projection.fit(X[train], y[train]).transform(X[train])
-        seconds.append(time.process_time() - began)
-        neighbours = KNeighborsClassifier(5).fit(rows, y[train])
-        accuracies.append(neighbours.score(projection.transform(X[test]), y[test]))
-    return float(np.mean(accuracies)), float(np.median(seconds)), rows.shape[1]
-
-
 def main(wanted: list[str]) -> None:
     """Print one line for each estimator."""
     data = {name: load(return_X_y=True) for name, load in SETS.items()}
-    print(f"| estimator | {' | '.join(SETS)} |\n|---|{'---|' * len(SETS)}")
-    for name, estimator in ESTIMATORS.items():
-        if wanted and not any(name.startswith(word) for word in wanted):
-            continue
-        cells = []
-        for X, y in data.values():
-            accuracy, seconds, components = measured(estimator, X, y)
-            cells.append(f"{accuracy:.3f} ({components} components, {seconds:.2g} s)")
-        print(f"| `{name}` | {' | '.join(cells)} |", flush=True)
+    print_head("estimator", *SETS)
+    for name in (name for name in ESTIMATORS if name.startswith(tuple(wanted or [""]))):
+        learner = make_pipeline(ESTIMATORS[name])
+        found = [over_folds(lambda *rows, one=learner: one.fit(*rows).transform, X, y) for X, y in data.values()]
+        cells = [f"{accuracy:.3f} ({components} components, {s:.2g} s)" for accuracy, s, components in found]
+        print_row(f"`{name}`", *cells)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from measuring import forget_peak, memory_mib, print_head, print_row
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Standardiser, load_dataset
@@ -27,11 +26,10 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import IterationMonitor, SolverResult, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 CORES = len(os.sched_getaffinity(0))
-NAMES = {10_000: "mnist", 60_000: "mnist-60k"}
 
 
 def standardised(name: str) -> tuple[FloatArray, NDArray[np.int64]]:
@@ -43,11 +41,6 @@ def standardised(name: str) -> tuple[FloatArray, NDArray[np.int64]]:
     varying = dataset.features.min(axis=0) != dataset.features.max(axis=0)
     features = np.ascontiguousarray(dataset.features[:, varying])
     return Standardiser.fit(features).transform(features), dataset.labels
-
-
-def mnist(n_samples: int) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the 10,000 test or the 60,000 training digits."""
-    return standardised(NAMES[n_samples])
 
 
 # Near the median distances of the standardised digits (30.63 and 30.87), and the same in every case.
@@ -67,40 +60,31 @@ class Case:
 
 
 CASES = {
-    "linear-10k": Case("mnist 10000", "linear", paper="6.4 s"),
-    "squared-10k": Case("mnist 10000", "squared", paper="17.4 s"),
-    "polynomial-10k": Case("mnist 10000", "polynomial", paper="12.1 s"),
-    "gaussian-10k": Case("mnist 10000", "gaussian", tolerance=1e-3, paper="13.8 s"),
-    "gaussian-10k-certified": Case("mnist 10000", "gaussian", "ism_safeguarded"),
-    "multiquadric-10k": Case("mnist 10000", "multiquadric", tolerance=1e-5, paper="10.6 min"),
-    "multiquadric-10k-certified": Case("mnist 10000", "multiquadric", "ism_safeguarded"),
-    "polynomial-60k": Case("mnist 60000", "polynomial", paper="impossible"),
-    "gaussian-60k": Case("mnist 60000", "gaussian", tolerance=1e-3, paper="impossible"),
-    "gaussian-60k-certified": Case("mnist 60000", "gaussian", "ism_safeguarded", paper="impossible"),
+    "linear-10k": Case("mnist", "linear", paper="6.4 s"),
+    "squared-10k": Case("mnist", "squared", paper="17.4 s"),
+    "polynomial-10k": Case("mnist", "polynomial", paper="12.1 s"),
+    "gaussian-10k": Case("mnist", "gaussian", tolerance=1e-3, paper="13.8 s"),
+    "gaussian-10k-certified": Case("mnist", "gaussian", "ism_safeguarded"),
+    "multiquadric-10k": Case("mnist", "multiquadric", tolerance=1e-5, paper="10.6 min"),
+    "multiquadric-10k-certified": Case("mnist", "multiquadric", "ism_safeguarded"),
+    "polynomial-60k": Case("mnist-60k", "polynomial", paper="impossible"),
+    "gaussian-60k": Case("mnist-60k", "gaussian", tolerance=1e-3, paper="impossible"),
+    "gaussian-60k-certified": Case("mnist-60k", "gaussian", "ism_safeguarded", paper="impossible"),
     "made-1000000": Case("made 1000000 50 5", "polynomial"),
     "face": Case("face", "gaussian", paper="0.99 s"),
-}
-REFERENCES = {
-    "gaussian-10k": "gaussian",
-    "polynomial-10k": "polynomial",
-    "multiquadric-10k": "multiquadric",
-    "linear-10k": "linear",
-    "squared-10k": "squared",
 }
 
 
 def load(name: str) -> tuple[FloatArray, FloatArray, int]:
     """Return features, labels and the number of components."""
     kind, *sizes = name.split()
-    if kind == "mnist":
-        return *mnist(int(sizes[0])), 10
-    if kind == "made":
-        n_samples, n_features, q = map(int, sizes)
-        rng, labels = np.random.default_rng(0), np.arange(n_samples) % 10
-        features = rng.standard_normal((n_samples, n_features))
-        features += (1.5 * rng.standard_normal((10, n_features)))[labels]
-        return features, labels, q
-    return *standardised(kind), 20
+    if kind != "made":
+        return *standardised(kind), 10 if kind.startswith("mnist") else 20
+    n_samples, n_features, q = map(int, sizes)
+    rng, labels = np.random.default_rng(0), np.arange(n_samples) % 10
+    features = rng.standard_normal((n_samples, n_features))
+    features += (1.5 * rng.standard_normal((10, n_features)))[labels]
+    return features, labels, q
 
 
 def kernel_of(case: Case, features: FloatArray, q: int) -> Kernel:
@@ -112,22 +96,6 @@ def kernel_of(case: Case, features: FloatArray, q: int) -> Kernel:
     return kernels[case.kernel]
 
 
-class PeakMemory:
-    """The peak of resident memory since it was made, beyond what was held then."""
-
-    def __init__(self) -> None:
-        Path("/proc/self/clear_refs").write_text("5")
-        self._before = self._peak()
-
-    def mib(self) -> float:
-        """Return the peak."""
-        return self._peak() - self._before
-
-    def _peak(self) -> float:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
 def run(case: Case) -> dict[str, object]:
     """Solve and measure one case in this process."""
     features, labels, q = load(case.data)
@@ -135,11 +103,9 @@ def run(case: Case) -> dict[str, object]:
     evaluation = Evaluation(case.evaluator, case.tolerance, CORES)
     objective = TraceObjective(features, kernel, supervised_gamma(labels))
     warm_up(case, evaluation)
-    memory, began = PeakMemory(), time.perf_counter()
-    problem = build_problem(objective, evaluation)
-    start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    result = solve(build_solver({"method": case.method}), problem, start, IterationMonitor())
-    seconds, mib = time.perf_counter() - began, memory.mib()
+    before, began = forget_peak(), time.perf_counter()
+    result = solved(objective, evaluation, q, case.method)
+    seconds, mib = time.perf_counter() - began, memory_mib() - before
     exact = build_problem(objective, Evaluation(threads=CORES))
     value, gradient = exact.value_and_gradient(result.projection)
     return {
@@ -156,24 +122,25 @@ def warm_up(case: Case, evaluation: Evaluation) -> None:
     """Load what is loaded at the first call of anything."""
     features, labels, q = load("made 3000 60 5")
     objective = TraceObjective(features, kernel_of(case, features, q), supervised_gamma(labels))
-    problem = build_problem(objective, replace(evaluation, evaluator="auto"))
+    solved(objective, replace(evaluation, evaluator="auto"), q, "ism")
+
+
+def solved(objective: TraceObjective, evaluation: Evaluation, q: int, method: str) -> SolverResult:
+    """Return the result from Phi_0's eigenvectors."""
+    problem = build_problem(objective, evaluation)
     start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())
+    return solve(build_solver({"method": method}), problem, start, IterationMonitor())
 
 
-def apart(*arguments: str) -> dict[str, object]:
-    """Run this file in a process of its own and return what it measured.
+def apart(case: Case) -> dict[str, object]:
+    """Measure a case in a process of its own.
 
     Our solves have threads of their own and leave one to BLAS; the dense reference gets BLAS on all cores.
     """
-    blas = "1" if arguments[0] == "--case" else str(CORES)
-    done = subprocess.run(
-        [sys.executable, __file__, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas},
-    )
+    blas = str(CORES) if case.evaluator == "dense" else "1"
+    command = [sys.executable, __file__, json.dumps(asdict(case))]
+    environment = {**os.environ, "OMP_NUM_THREADS": blas, "OPENBLAS_NUM_THREADS": blas}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     measured: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
@@ -183,35 +150,27 @@ def apart(*arguments: str) -> dict[str, object]:
 def table(names: list[str]) -> None:
     """Print the table of the named cases."""
     print(f"{CORES} cores\n")
-    print("| case | s | paper | MiB | cost | stationarity | surrogates | how |")
-    print("|---|---|---|---|---|---|---|---|")
+    print_head("case", "s", "paper", "MiB", "cost", "stationarity", "surrogates", "how")
     found = {}
     for name in names:
-        case, measured = CASES[name], apart("--case", name)
+        case, measured = CASES[name], apart(CASES[name])
         found[name] = measured
         against = "-"
-        if name in REFERENCES:
-            reference = apart("--dense", REFERENCES[name])
+        if name.endswith("-10k"):
+            reference = apart(replace(case, evaluator="dense", tolerance=0.0))
             against = f"{abs(measured['cost'] / reference['cost'] - 1):.0e} of dense ({reference['seconds']:.1f} s)"
         elif name.endswith("-certified") and name.removesuffix("-certified") in found:
             plain = found[name.removesuffix("-certified")]["cost"]
             against = f"{(plain - measured['cost']) / abs(plain):.0e} below the rule's"
-        print(
-            f"| {name} | {measured['seconds']:.2f} | {case.paper} | {measured['mib']:.0f} "
-            f"| {against} | {measured['stationarity']:.0e} | {measured['calls']['surrogate']} "
-            f"| {measured['evaluation']} |",
-            flush=True,
-        )
+        numbers = (f"{measured['seconds']:.2f}", case.paper, f"{measured['mib']:.0f}", against)
+        solve_of = (f"{measured['stationarity']:.0e}", measured["calls"]["surrogate"], measured["evaluation"])
+        print_row(name, *numbers, *solve_of)
 
 
 def main(arguments: list[str]) -> None:
-    """Measure one case in this process, or print a table."""
-    measures: dict[str, Callable[[str], object]] = {
-        "--case": lambda name: run(CASES[name]),
-        "--dense": lambda kernel: run(Case("mnist 10000", kernel, evaluator="dense")),
-    }
-    if arguments and arguments[0] in measures:
-        print(json.dumps(measures[arguments[0]](arguments[1])))
+    """Measure one case in this process, or print a table of those named."""
+    if arguments and arguments[0].startswith("{"):
+        print(json.dumps(run(Case(**json.loads(arguments[0])))))
     else:
         table(arguments or list(CASES))
 

@@ -14,16 +14,12 @@ fit; the last line has the mean accuracy and the sum of seconds.
                 Gamma and the centred kernel.
 """
 
-import argparse
-import time
 from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
+from measuring import Array, Projection, over_folds, parser_of, print_row
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench.datasets import load_dataset
 from kdrbench.estimators import InterpretableKDR
@@ -31,7 +27,6 @@ from kdrbench.kernels import median_distance
 
 SETS = ("wine", "wdbc", "iris", "digits", "glass", "ionosphere", "pima", "balance", "yeast", "satellite", "pendigits")
 SETS += ("usps",)
-Array = np.ndarray
 
 
 def fitted(X: Array, y: Array, q: int, sigma: float, start: Array | None = None) -> InterpretableKDR:
@@ -87,20 +82,18 @@ RULES: dict[str, Callable[[Array, Array, int], Array]] = {
 
 def measured(rule: Callable[[Array, Array, int], Array], X: Array, y: Array, q: int) -> tuple[float, float]:
     """Return the mean accuracy in percent and the median CPU seconds."""
-    accuracies, seconds = [], []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
-        scaler = StandardScaler().fit(X[train])
-        rows, others = scaler.transform(X[train]), scaler.transform(X[test])
-        began = time.process_time()
-        W = rule(rows, y[train], q).T
-        seconds.append(time.process_time() - began)
-        accuracies.append(KNeighborsClassifier(5).fit(rows @ W, y[train]).score(others @ W, y[test]))
-    return 100 * float(np.mean(accuracies)), float(np.median(seconds))
+
+    def learn(rows: Array, classes: Array) -> Projection:
+        W = rule(rows, classes, q).T
+        return lambda some: some @ W
+
+    accuracy, seconds, _ = over_folds(learn, X, y)
+    return 100 * accuracy, seconds
 
 
 def main() -> None:
     """Print a line for each rule and set."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--mirror")
     parser.add_argument("--most", type=int, default=600, help="samples of a set, drawn at random")
@@ -117,9 +110,9 @@ def main() -> None:
             cells = {rule: measured(RULES[rule], X, y, q) for rule in given.rules}
             for rule, cell in cells.items():
                 total[rule].append(cell)
-            print(f"| {name} | {q} | " + " | ".join(f"{a:.1f} ({s:.2f})" for a, s in cells.values()) + " |", flush=True)
-    means = {rule: (np.mean([c[0] for c in cells]), np.sum([c[1] for c in cells])) for rule, cells in total.items()}
-    print("| mean | | " + " | ".join(f"{a:.2f} ({s:.1f})" for a, s in means.values()) + " |")
+            print_row(name, q, *(f"{accuracy:.1f} ({seconds:.2f})" for accuracy, seconds in cells.values()))
+    columns = (np.transpose(cells) for cells in total.values())
+    print_row("mean", "", *(f"{np.mean(accuracy):.2f} ({np.sum(seconds):.1f})" for accuracy, seconds in columns))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ device, beyond the samples. The error is that of the gradient, relative to the h
 Samples are those of MNIST where they can be had, and made ones. What would take minutes is left out ("nan").
 """
 
-import argparse
 import importlib.util
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from at_the_limit import mnist
+from at_the_limit import standardised
+from measuring import parser_of, print_head, print_row
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -44,8 +45,8 @@ def made(n_samples: int, n_features: int, n_classes: int = 10) -> Data:
 
 def cases() -> Iterator[tuple[str, Callable[[], Data], int]]:
     """Yield name, data and q."""
-    yield "mnist-10k", lambda: mnist(10_000), 10
-    yield "mnist-60k", lambda: mnist(60_000), 10
+    yield "mnist-10k", lambda: standardised("mnist"), 10
+    yield "mnist-60k", lambda: standardised("mnist-60k"), 10
     yield "made-1000000", lambda: made(1_000_000, 50), 5
 
 
@@ -60,24 +61,31 @@ def kernels(features: FloatArray, q: int) -> dict[str, Kernel]:
     }
 
 
-def once(work: Callable[[], Any], torch: Any) -> tuple[float, Any]:
-    """Return the seconds of a call, with all that it started there, and what it returned."""
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    result = work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - began, result
+def best(work: Callable[[], Any], repeats: int, torch: Any) -> tuple[float, Any]:
+    """Return the least seconds of some calls, with all that they started there, and what the last returned."""
+    seconds: list[float] = []
+    while len(seconds) < repeats and sum(seconds) <= LONGEST_PASS:
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        result = work()
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds), result
 
 
-def best(work: Callable[[], Any], torch: Any) -> tuple[float, Any]:
-    """Return the least seconds of several calls, and what the last returned."""
-    found, spent, result = np.inf, 0.0, None
-    for _ in range(REPEATS):
-        seconds, result = once(work, torch)
-        found, spent = min(found, seconds), spent + seconds
-        if spent > LONGEST_PASS:
-            break
-    return found, result
+def compared(
+    works: list[Callable[[], Any]], number: Callable[[Any], Any], repeats: int, by_host: bool, torch: Any
+) -> tuple[tuple[float, float], list[str], Any]:
+    """Return the seconds of works on the device and on the host, the numbers of their row, and the device's result."""
+    torch.cuda.reset_peak_memory_stats()
+    held = torch.cuda.memory_allocated()
+    seconds, found = best(works[0], repeats, torch)
+    mib, own, error = (torch.cuda.max_memory_allocated() - held) / 2**20, np.nan, np.nan
+    if by_host:
+        own, expected = best(works[1], repeats, torch)
+        error = np.linalg.norm(number(found) - number(expected)) / np.linalg.norm(number(expected))
+    shown = [f"{seconds:.4f}", f"{own:.4f}", f"{own / seconds:.1f}", f"{mib:.0f}", f"{error:.0e}"]
+    return (seconds, own), shown, found
 
 
 def measure(name: str, features: FloatArray, labels: NDArray[np.int64], q: int, torch: Any) -> None:
@@ -90,41 +98,19 @@ def measure(name: str, features: FloatArray, labels: NDArray[np.int64], q: int, 
         there = build_problem(TraceObjective(device, kernel, gamma))
         # Pairs of a million samples would take the host minutes.
         by_host = len(features) <= LARGEST_BY_PAIRS_ON_HOST or not here.explain(q).startswith("panels")
-        torch.cuda.reset_peak_memory_stats()
-        held = torch.cuda.memory_allocated()
-        seconds, (_, gradient) = best(lambda there=there: there.value_and_gradient(projection), torch)
-        mib, error, own = (torch.cuda.max_memory_allocated() - held) / 2**20, np.nan, np.nan
-        if by_host:
-            own, (_, expected) = best(lambda here=here: here.value_and_gradient(projection), torch)
-            error = np.linalg.norm(gradient - expected) / np.linalg.norm(expected)
-        print(row(name, label, "gradient", seconds, own, mib, error, there.explain(q)), flush=True)
-        model = InterpretableKDR(q, kernel=kernel, n_jobs=-1)
+        works = [partial(problem.value_and_gradient, projection) for problem in (there, here)]
+        (seconds, own), shown, _ = compared(works, lambda found: found[1], REPEATS, by_host, torch)
+        print_row(name, label, "gradient", *shown, there.explain(q))
         if seconds < LONGEST_PASS:
-            fits(name, label, model, (features, labels), own < LONGEST_PASS, device, torch)
-
-
-def fits(name: str, label: str, model: InterpretableKDR, data: Data, by_host: bool, device: Any, torch: Any) -> None:
-    """Print the row of whole fits, one each."""
-    features, labels = data
-    held = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    seconds, mine = once(lambda: clone(model).fit(device, labels), torch)
-    mib, own, error = (torch.cuda.max_memory_allocated() - held) / 2**20, np.nan, np.nan
-    if by_host:
-        own, reference = once(lambda: clone(model).fit(features, labels), torch)
-        error = abs(mine.objective_ / reference.objective_ - 1.0)
-    print(row(name, label, "fit", seconds, own, mib, error, f"{mine.status_}; {mine.result_.evaluation}"), flush=True)
-
-
-def row(name: str, kernel: str, work: str, device_s: float, host_s: float, mib: float, error: float, how: str) -> str:
-    """Return a row of the table."""
-    numbers = f"{device_s:.4f} | {host_s:.4f} | {host_s / device_s:.1f} | {mib:.0f} | {error:.0e}"
-    return f"| {name} | {kernel} | {work} | {numbers} | {how} |"
+            model = InterpretableKDR(q, kernel=kernel, n_jobs=-1)
+            works = [partial(clone(model).fit, samples, labels) for samples in (device, features)]
+            _, shown, mine = compared(works, lambda fit: fit.objective_, 1, own < LONGEST_PASS, torch)
+            print_row(name, label, "fit", *shown, f"{mine.status_}; {mine.result_.evaluation}")
 
 
 def main() -> None:
     """Print the table, or that there is no GPU."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--only", default="", help="cases whose names begin with this")
     chosen = parser.parse_args().only
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("array_api_compat") is None:
@@ -136,15 +122,12 @@ def main() -> None:
         print("no GPU")
         return
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {os.cpu_count()} cores\n")
-    print("| data | kernel | work | device, s | host, s | ratio | MiB | error | how |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name, data, q in cases():
-        if not name.startswith(chosen):
-            continue
+    print_head("data", "kernel", "work", "device, s", "host, s", "ratio", "MiB", "error", "how")
+    for name, data, q in (case for case in cases() if case[0].startswith(chosen)):
         try:
             features, labels = data()
         except SystemExit as missing:
-            print(f"| {name} | {missing} |")
+            print_row(name, missing)
             continue
         measure(name, features, labels, q, torch)
 

@@ -10,13 +10,13 @@ Pearson, at 95 %. Tests of level have 19 permutations and stop at the first exce
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from measuring import Array, parser_of, print_head, print_row, timed
 from scipy.stats import binomtest
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -34,16 +34,16 @@ from kdrbench.inference import (
 )
 from kdrbench.inference.refits import embedded
 
-Array = np.ndarray[Any, Any]
+Test = Callable[[Array, Array, int], PermutationTest]
 QUICK: dict[str, Any] = {"n_permutations": 19, "max_exceedances": 1}
 
 
-def refitting(estimator: Any) -> Callable[[Array, Array, int], PermutationTest]:
+def refitting(estimator: Any) -> Test:
     """Return the permutation test of an estimator."""
     return lambda X, y, seed: permutation_test(estimator, X, y, random_state=seed, **QUICK)
 
 
-METHODS: dict[str, Callable[[Array, Array, int], PermutationTest]] = {
+METHODS: dict[str, Test] = {
     "InterpretableKDR": refitting(InterpretableKDR(1)),
     "LDA": refitting(LinearDiscriminantAnalysis()),
     "NCA": refitting(NeighborhoodComponentsAnalysis(1, max_iter=5)),
@@ -90,29 +90,29 @@ def share(rejections: int, problems: int) -> str:
     return f"{shown[0]} ({shown[1]} to {shown[2]})"
 
 
+def p_values(test: Test, problems: int) -> list[float]:
+    """Return the p-values of a test of null problems."""
+    return [test(*null_problem(seed), seed).p_value for seed in range(problems)]
+
+
 def show_level(problems: int, methods: list[str]) -> None:
     """Print rejections under the null hypothesis."""
-    print(f"| method | rejected at 5 % of {problems} null problems, % | CPU s |\n|---|---|---|")
+    print_head("method", f"rejected at 5 % of {problems} null problems, %", "CPU s")
     for name in methods:
-        began, rejected = time.process_time(), 0
-        for seed in range(problems):
-            rejected += METHODS[name](*null_problem(seed), seed).p_value <= 0.05
-        print(f"| {name} | {share(rejected, problems)} | {time.process_time() - began:.0f} |", flush=True)
+        seconds, values = timed(partial(p_values, METHODS[name], problems))
+        print_row(name, share(sum(value <= 0.05 for value in values), problems), f"{seconds:.0f}")
 
 
 def show_components(problems: int) -> None:
     """Print how often as many components are found as were planted, more or fewer."""
-    print("| planted | right, % | too many, % | too few, % |\n|---|---|---|---|")
+    print_head("planted", "right, %", "too many, %", "too few, %")
     for planted in (0, 1, 2):
-        problems_of = (components_problem(planted, seed) for seed in range(problems))
-        found = np.array(
-            [
-                choose_n_components(InterpretableKDR(1), X, y, random_state=seed, **QUICK).n_components
-                for seed, (X, y) in enumerate(problems_of)
-            ]
-        )
-        parts = (found == planted, found > planted, found < planted)
-        print(f"| {planted} | {' | '.join(share(int(part.sum()), problems) for part in parts)} |", flush=True)
+        found = []
+        for seed in range(problems):
+            X, y = components_problem(planted, seed)
+            found.append(choose_n_components(InterpretableKDR(1), X, y, random_state=seed, **QUICK).n_components)
+        more, fewer = sum(n > planted for n in found), sum(n < planted for n in found)
+        print_row(planted, *(share(count, problems) for count in (found.count(planted), more, fewer)))
 
 
 NOISE_LEARNERS: dict[str, Any] = {
@@ -126,14 +126,14 @@ def show_noise(picture: str | None) -> None:
     """Print what learners make of pure noise, and draw it."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 60)), rng.permutation(np.repeat([0, 1], 30))
-    print("| learner | accuracy on its own samples | cross-validated | p-value of refitting |\n|---|---|---|---|")
+    print_head("learner", "accuracy on its own samples", "cross-validated", "p-value of refitting")
     shown = {}
     for name, learner in NOISE_LEARNERS.items():
         projected = embedded(learner.fit(X, y), X)
         own = KNeighborsClassifier(5).fit(projected, y).score(projected, y)
         crossed = cross_val_score(make_pipeline(learner, KNeighborsClassifier(5)), X, y, cv=5).mean()
         test = permutation_test(learner, X, y, n_permutations=99, max_exceedances=None, random_state=0)
-        print(f"| {name} | {own:.2f} | {crossed:.2f} | {test.p_value:.2f} |", flush=True)
+        print_row(name, *(f"{number:.2f}" for number in (own, crossed, test.p_value)))
         shown[name] = (projected, test)
     if picture:
         draw(shown, y, picture)
@@ -164,7 +164,7 @@ def draw(shown: dict[str, tuple[Array, PermutationTest]], y: Array, picture: str
 
 def main() -> None:
     """Print what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("what", choices=("level", "components", "noise"))
     parser.add_argument("--problems", type=int, help="2000 for level, 150 for components, if not given")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")

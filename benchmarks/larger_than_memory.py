@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from measuring import memory_mib, print_head, print_row
 
 CASES = (
     ("fit", "linear", "1e7"),
@@ -36,16 +37,15 @@ def main() -> None:
     if len(sys.argv) == 5:
         measure(sys.argv[1], sys.argv[2], round(float(sys.argv[3])), Path(sys.argv[4]))
         return
-    print("| case | kernel | n | CPU s | wall s | resident, MiB | address space, MiB | after imports | how |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    titles = ("CPU s", "wall s", "resident, MiB", "address space, MiB", "after imports", "how")
+    print_head("case", "kernel", "n", *titles)
     for case in [tuple(sys.argv[1:])] if len(sys.argv) == 4 else CASES:
         with tempfile.TemporaryDirectory() as folder:
             needed = round(float(case[2])) * N_FEATURES * 4
             if shutil.disk_usage(folder).free < 1.2 * needed:
-                print(f"| {' | '.join(case)} | not run: {folder} has no {needed / 1e9:.1f} GB free |")
+                print_row(*case, f"not run: {folder} has no {needed / 1e9:.1f} GB free")
                 continue
-            environment = {**os.environ, **SETTINGS}
-            subprocess.run([sys.executable, __file__, *case, folder], check=True, env=environment)
+            subprocess.run([sys.executable, __file__, *case, folder], check=True, env={**os.environ, **SETTINGS})
 
 
 def measure(what: str, kernel: str, n_samples: int, folder: Path) -> None:
@@ -56,7 +56,7 @@ def measure(what: str, kernel: str, n_samples: int, folder: Path) -> None:
     from kdrbench.problems import TraceObjective, supervised_gamma
     from kdrbench.samples import samples_of
 
-    imports = size_of("VmHWM"), size_of("VmSize")
+    imports = sizes()
     labels = written(folder / "samples.f32", n_samples)
     # A map counts to the address space as a whole, until it is gone; the file is read without it.
     samples = samples_of(np.memmap(folder / "samples.f32", np.float32, "r", shape=(n_samples, N_FEATURES)))
@@ -69,8 +69,8 @@ def measure(what: str, kernel: str, n_samples: int, folder: Path) -> None:
         problem.value_and_gradient(np.eye(N_FEATURES)[:, :2])
         how = problem.explain(2)
     wall, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
-    row = (what, kernel, f"{n_samples:.0e}", f"{cpu:.0f}", f"{wall:.0f}", size_of("VmHWM"), size_of("VmSize"))
-    print(f"| {' | '.join(map(str, row))} | {imports[0]} / {imports[1]} | {how.split('; approached')[0]} |", flush=True)
+    numbers = (f"{n_samples:.0e}", f"{cpu:.0f}", f"{wall:.0f}", *sizes())
+    print_row(what, kernel, *numbers, " / ".join(map(str, imports)), how.split("; approached")[0])
 
 
 def written(path: Path, n_samples: int) -> np.ndarray:
@@ -86,10 +86,9 @@ def written(path: Path, n_samples: int) -> np.ndarray:
     return labels
 
 
-def size_of(name: str) -> int:
-    """Return a size of this process in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) // 1024
+def sizes() -> tuple[int, int]:
+    """Return the peak of resident memory and the address space of this process in MiB."""
+    return int(memory_mib()), int(memory_mib("VmSize"))
 
 
 if __name__ == "__main__":

@@ -10,19 +10,14 @@ Paper: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from measuring import print_head, print_row, timed
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank import (
-    Constraints,
-    Stopping,
-    draw_pairs,
-    learn_kernel,
-    squared_distances,
-)
+from kdrbench.lowrank import Constraints, Stopping, draw_pairs, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
@@ -30,16 +25,6 @@ from kdrbench.lowrank.von_neumann import VonNeumann
 
 Kind = type[Burg] | type[VonNeumann]
 NO_RULE = 1e-300
-
-
-def timed(action: Callable[[], object], repeats: int = 3) -> float:
-    """Return the least CPU time of some calls: what other work on the machine adds is no part of it."""
-    times = []
-    for _ in range(repeats):
-        began = time.process_time()
-        action()
-        times.append(time.process_time() - began)
-    return min(times)
 
 
 def made(n: int, rank: int, n_constraints: int) -> tuple[FloatArray, Constraints]:
@@ -63,10 +48,8 @@ def projection_us(kind: Kind, n: int, rank: int, n_constraints: int, compiled: b
         if state is None:
             raise RuntimeError("no start")
         divergence.sweep(state, duals, Progress())
-        began = time.process_time()
-        for _ in range(3):
-            divergence.sweep(state, duals, progress)
-        costs.append((time.process_time() - began) / progress.projections)
+        spent, _ = timed(lambda at=(state, duals, progress): [divergence.sweep(*at) for _ in range(3)])
+        costs.append(spent / progress.projections)
         if progress.changes < progress.projections:
             raise RuntimeError("projections had nothing to do")
     return 1e6 * min(costs)
@@ -81,14 +64,15 @@ def rank() -> None:
     """Print microseconds a projection against r, in numpy and in machine code, and the exponents between ranks."""
     ranks = (4, 8, 16, 32, 64, 128, 256, 512)
     table = []
-    print("\n| r | Burg numpy, us | compiled | ratio | von Neumann numpy, us | compiled | ratio |\n|" + "---|" * 7)
+    print()
+    print_head("r", "Burg numpy, us", "compiled", "ratio", "von Neumann numpy, us", "compiled", "ratio")
     for r in ranks:
         cells = []
         for kind, count in ((Burg, 200), (VonNeumann, 100 if r < 128 else 10)):
             plain, compiled = (projection_us(kind, 2000, r, count, how) for how in (False, True))
             cells += [plain, compiled, plain / compiled]
         table.append(cells)
-        print(f"| {r} | " + " | ".join(f"{cell:.3g}" for cell in cells) + " |", flush=True)
+        print_row(r, *(f"{cell:.3g}" for cell in cells))
     for name, column in (("Burg", 1), ("von Neumann", 4)):
         values = [cells[column] for cells in table]
         steps = ", ".join(f"{exponent(ranks[k : k + 2], values[k : k + 2]):.1f}" for k in range(len(ranks) - 1))
@@ -106,8 +90,8 @@ def samples() -> None:
     """Print what depends on the number of samples, and the memory."""
     sizes = (100, 1_000, 10_000, 100_000, 1_000_000)
     rows = []
-    print("\n| n (r = 16, 100 constraints, Burg) | us a projection | set-up and finish, ms | peak, bytes / 8nr |")
-    print("|" + "---|" * 4)
+    print()
+    print_head("n (r = 16, 100 constraints, Burg)", "us a projection", "set-up and finish, ms", "peak, bytes / 8nr")
     for n in sizes:
         factor, constraints = made(n, 16, 100)
         whole = partial(learn_kernel, factor, constraints.take([0]), stopping=Stopping(NO_RULE, NO_RULE, 1))
@@ -115,8 +99,10 @@ def samples() -> None:
         whole()
         peak = tracemalloc.get_traced_memory()[1] / (8 * n * 16)
         tracemalloc.stop()
-        rows.append((projection_us(Burg, n, 16, 100, True), 1e3 * timed(whole), peak))
-        print("| {:,} | {:.3f} | {:.2f} | {:.2f} |".format(n, *rows[-1]), flush=True)
+        # What other work on the machine adds is no part of the least time.
+        ends_ms = 1e3 * min(timed(whole)[0] for _ in range(3))
+        rows.append((projection_us(Burg, n, 16, 100, True), ends_ms))
+        print_row(f"{n:,}", f"{rows[-1][0]:.3f}", f"{ends_ms:.2f}", f"{peak:.2f}")
     ends = [row[1] for row in rows]
     print(f"exponent in n of set-up and finish: {exponent(sizes[2:], ends[2:]):.2f} from 10,000 on")
     # Set-up and finish have parts that do not grow: what is linear shows beyond them.

@@ -14,25 +14,25 @@ having been taken over 40 splits.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
+from measuring import parser_of, print_head, print_row
 from scipy.optimize import minimize
 
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning import DNE, aligned_kernel, kernel_pca, lmnn_objective
+from kdrbench.metric_learning import DNE, aligned_kernel, lmnn_objective
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
-from kdrbench.suite.reports.tables.published_numbers import find_published
+from kdrbench.suite.systems.kpca_trick.cells import PLAIN, find_printed
+from kdrbench.suite.systems.kpca_trick.run import SampleSplit, candidates_of, draw_split
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ("as they are", "standardised", "in [0, 1]")
@@ -56,17 +56,9 @@ OURS = {
 }
 
 
-class Cell(NamedTuple):
-    """One printed number."""
-
-    dataset: str
-    learner: str
-    kernel: str
-
-
 def main() -> None:
     """Make the search and print what it found, as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--datasets", default="")
     parser.add_argument("--learners", default=",".join(NEIGHBOURS))
@@ -90,18 +82,17 @@ def found_on(dataset: Dataset, experiment: dict, splits: int, learners: list[str
         experiment[key].get(dataset.name, experiment[key]["default"]) for key in ("training", "candidates")
     )
     rows = []
-    for number in range(splits):
-        drawn = draw_split(dataset, number, n_train, experiment.get("seed", 0))
-        for inputs in INPUTS:
-            split = prepared(drawn, inputs)
-            for kernel in KERNELS if "dne" in learners else KERNELS[:2]:
-                train, test = coordinates(split, kernel, candidates)
-                name, _, centring = kernel.partition(", ")
-                place = {"dataset": dataset.name, "split": number, "kernel": name, "inputs": inputs}
-                place |= {"alignment": centring or "not centred"}
-                # What is not aligned is not centred before either; of iterative learners the record's alignment.
-                some = [one for one in learners if not centring or one == "dne"]
-                rows += [place | setting for setting in accuracies(train, test, split, some)]
+    kernels = KERNELS if "dne" in learners else KERNELS[:2]
+    for number, inputs in product(range(splits), INPUTS):
+        split = prepared(draw_split(dataset, number, n_train, experiment.get("seed", 0)), inputs)
+        for kernel in kernels:
+            train, test = coordinates(split, kernel, candidates)
+            name, _, centring = kernel.partition(", ")
+            place = {"dataset": dataset.name, "split": number, "kernel": name, "inputs": inputs}
+            place |= {"alignment": centring or "not centred"}
+            # What is not aligned is not centred before either; of iterative learners the record's alignment.
+            some = [one for one in learners if not centring or one == "dne"]
+            rows += [place | setting for setting in accuracies(train, test, split, some)]
     return rows
 
 
@@ -120,15 +111,10 @@ def coordinates(split: SampleSplit, kernel: str, candidates: dict) -> tuple[Floa
     """Return training and test samples as they are, or in the KPCA coordinates of the aligned kernel."""
     if not kernel:
         return split.train, split.test
-    combined, _ = aligned_kernel(
-        candidates_of(candidates, split.train.shape[1]),
-        split.pairs,
-        split.train_codes,
-        centred=kernel.endswith("centred"),
-    )
-    gram = split.pairs.gram(combined, up_to_constant=True)
-    made = kernel_pca(gram)
-    return made.transform(gram), made.transform(split.test_pairs.gram(combined, up_to_constant=True))
+    some = candidates_of(candidates, split.train.shape[1])
+    combined, _ = aligned_kernel(some, split.pairs, split.train_codes, centred=kernel.endswith("centred"))
+    train, made = split.coordinates(combined)
+    return train, made.transform(split.test_pairs.gram(combined, up_to_constant=True))
 
 
 def accuracies(train: FloatArray, test: FloatArray, split: SampleSplit, learners: list[str]) -> Iterator[dict]:
@@ -142,16 +128,9 @@ def accuracies(train: FloatArray, test: FloatArray, split: SampleSplit, learners
                 squared = squared_distances(test @ map_, train @ map_)
                 for votes in VOTES:
                     predicted = predict_by_neighbours(squared, split.train_codes, votes)
-                    yield {
-                        "learner": learner,
-                        "unit": unit,
-                        "neighbours": neighbours,
-                        "start": start,
-                        "steps": steps,
-                        "components": components,
-                        "votes": votes,
-                        "accuracy": float(np.mean(predicted == split.test_codes)),
-                    }
+                    setting = {"unit": unit, "neighbours": neighbours, "start": start, "steps": steps}
+                    setting |= {"components": components, "votes": votes}
+                    yield setting | {"learner": learner, "accuracy": float(np.mean(predicted == split.test_codes))}
 
 
 def maps(
@@ -180,21 +159,17 @@ def paths(first: FloatArray, features: FloatArray, codes: np.ndarray, targets: i
     """Yield the map after each number of steps of L-BFGS from the ``first``, or where it ended before."""
     objective = lmnn_objective(features, codes, targets) if targets else None
 
+    def at(flat: FloatArray) -> FloatArray:
+        return flat.reshape(first.shape)
+
     def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-        at = flat.reshape(first.shape)
-        value, gradient = objective.value_and_gradient(at) if objective else nca_objective(at, features, codes)
-        return value, gradient.ravel()
+        found = objective.value_and_gradient(at(flat)) if objective else nca_objective(at(flat), features, codes)
+        return found[0], found[1].ravel()
 
     path = [first]
-    minimize(
-        evaluate,
-        first.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        tol=None if targets else 1e-5,
-        options={"maxiter": STEPS[-1], "maxfun": 20 * STEPS[-1]},
-        callback=lambda flat: path.append(flat.reshape(first.shape).copy()),
-    )
+    limits = {"maxiter": STEPS[-1], "maxfun": 20 * STEPS[-1]}
+    rule: dict[str, Any] = {"method": "L-BFGS-B", "tol": None if targets else 1e-5, "options": limits}
+    minimize(evaluate, first.ravel(), jac=True, callback=lambda flat: path.append(at(flat).copy()), **rule)
     for steps in STEPS:
         yield steps, path[min(steps, len(path) - 1)]
 
@@ -203,36 +178,27 @@ def report(found: pd.DataFrame) -> None:
     """Print what was found of each printed number, and which settings meet most."""
     means = found.groupby(["dataset", "learner", "kernel", *SETTING])["accuracy"].agg(["mean", "std", "size"])
     met: dict[tuple, int] = {}
-    print("\n| data | learner | printed | ours | settings that meet it | nearest | setting |")
-    print("|---|---|---|---|---|---|---|")
-    for cell in (Cell(*key) for key in means.index.droplevel(SETTING).unique()):
-        here, number = means.loc[tuple(cell)], printed(cell)
+    print()
+    print_head("data", "learner", "printed", "ours", "settings that meet it", "nearest", "setting")
+    for dataset, learner, kernel in means.index.droplevel(SETTING).unique():
+        here, number = means.loc[dataset, learner, kernel], find_printed(dataset, learner, kernel or PLAIN)
         if number is None or number.value is None:
             continue
         errors = np.sqrt(here["std"] ** 2 / here["size"] + (number.std or 0.0) ** 2 / PRINTED_SPLITS)
         apart = (here["mean"] - number.value).abs()
         meets = apart <= np.maximum(2.0 * errors, number.rounding)
         for setting in here.index[meets]:
-            met[cell.learner, *setting] = met.get((cell.learner, *setting), 0) + 1
-        name = f"{cell.kernel} {cell.learner}".strip()
-        mine, best = here["mean"][OURS[cell.learner]], apart.idxmin()
-        print(
-            f"| {cell.dataset} | {name} | {number.text} | {mine:.3f} | {meets.sum()} of {len(here)} "
-            f"| {here['mean'][best]:.3f} | {', '.join(map(str, best))} |"
-        )
-    print(f"\n| learner | {' | '.join(SETTING)} | numbers met |\n|---|{'---|' * (len(SETTING) + 1)}")
+            met[learner, *setting] = met.get((learner, *setting), 0) + 1
+        name = f"{kernel} {learner}".strip()
+        mine, best = here["mean"][OURS[learner]], apart.idxmin()
+        numbers = (number.text, f"{mine:.3f}", f"{meets.sum()} of {len(here)}", f"{here['mean'][best]:.3f}")
+        print_row(dataset, name, *numbers, ", ".join(map(str, best)))
+    print()
+    print_head("learner", *SETTING, "numbers met")
     for learner in found["learner"].unique():
         counts = sorted((key for key in met if key[0] == learner), key=lambda key: -met[key])
         for key in [*counts[:5], (learner, *OURS[learner])]:
-            print(f"| {' | '.join(map(str, key))} | {met.get(key, 0)} |")
-
-
-def printed(cell: Cell):
-    """Return the printed number of a cell."""
-    method = f"ak{cell.learner}" if cell.kernel else cell.learner
-    table = {"nca": "1", "lmnn": "2", "dne": "3"}[cell.learner]
-    axes = {"paper": "kpca_trick", "table": table, "setting": "classification", "dataset": cell.dataset}
-    return find_published(**axes, kernel=cell.kernel, method=method, metric="accuracy")
+            print_row(*key, met.get(key, 0))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ eigenvectors, whose computation is timed. CPU milliseconds are medians of solves
 20 seconds is stopped there and printed as a bound. Cells whose data set cannot be fetched are left out.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from measuring import parser_of, print_head, print_row, timed
 
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.errors import DataError
@@ -63,46 +63,30 @@ class CappedMonitor(IterationMonitor):
         return time.process_time() < self._end
 
 
-@dataclass(frozen=True)
-class Solved:
-    """A result and the CPU seconds it took."""
-
-    result: SolverResult
-    cpu_s: float
-
-
-def solved(problem: Problem, q: int, definition: dict[str, Any]) -> Solved:
-    """Solve once; the start is made inside the time."""
+def solved(problem: Problem, q: int, definition: dict[str, Any]) -> SolverResult:
+    """Solve once, from a start that is made here."""
     options = {"start": "surrogate", **definition}
-    start = options.pop("start")
-    began = time.process_time()
-    point = make_start(start, problem, q, np.random.default_rng(0))
-    result = solve(build_solver(options), problem, point, CappedMonitor())
-    return Solved(result, time.process_time() - began)
+    point = make_start(options.pop("start"), problem, q, np.random.default_rng(0))
+    return solve(build_solver(options), problem, point, CappedMonitor())
 
 
-def print_cells() -> None:
+def print_cells(variants: list[str]) -> None:
     """Print one line a cell and variant."""
-    print("| cell | solver | cost | stationarity | curvature | calls | ms | ended |")
-    print("|---|---|---|---|---|---|---|---|")
+    print_head("cell", "solver", "cost", "stationarity", "curvature", "calls", "ms", "ended")
     for cell, q, problem in problems(CELLS):
         # The first solve of each shows what takes long, and is the warm-up of the rest.
-        first = {name: solved(problem.fresh(), q, definition) for name, definition in VARIANTS.items()}
-        short = [name for name, one in first.items() if one.cpu_s < 2.0]
-        times: dict[str, list[float]] = {name: [] for name in VARIANTS}
-        for _ in range(REPEATS):
-            for name in short:
-                times[name].append(solved(problem.fresh(), q, VARIANTS[name]).cpu_s)
-        for name, one in first.items():
-            certificate = certify(problem.fresh(), one.result.projection)
-            stopped = one.result.status is Status.TIME_LIMIT
-            ms = 1e3 * statistics.median(times[name] or [one.cpu_s])
-            print(
-                f"| {cell} | {name} | {-problem.value(one.result.projection):.9g} | {certificate.stationarity:.0e} | "
-                f"{certificate.curvature:.1e} | {sum(one.result.counters.values())} | "
-                f"{'> ' if stopped else ''}{ms:.3g} | {one.result.status} |",
-                flush=True,
-            )
+        first = {name: timed(partial(solved, problem.fresh(), q, VARIANTS[name])) for name in variants}
+        short = [name for name, (seconds, _) in first.items() if seconds < 2.0]
+        again = [
+            {name: timed(partial(solved, problem.fresh(), q, VARIANTS[name]))[0] for name in short}
+            for _ in range(REPEATS)
+        ]
+        for name, (seconds, one) in first.items():
+            found = certify(problem.fresh(), one.projection)
+            ms = 1e3 * statistics.median([turn[name] for turn in again if name in turn] or [seconds])
+            numbers = (f"{-problem.value(one.projection):.9g}", f"{found.stationarity:.0e}", f"{found.curvature:.1e}")
+            bound = "> " if one.status is Status.TIME_LIMIT else ""
+            print_row(cell, name, *numbers, sum(one.counters.values()), f"{bound}{ms:.3g}", one.status)
 
 
 def problems(cells: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, int, Problem]]:
@@ -120,8 +104,6 @@ def problems(cells: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, int, Pro
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Solvers on cells of NeurIPS 2019, Table 4.")
+    parser = parser_of(__doc__)
     parser.add_argument("--only", nargs="+", choices=VARIANTS, default=list(VARIANTS), metavar="VARIANT")
-    options = parser.parse_args()
-    VARIANTS = {name: VARIANTS[name] for name in options.only}
-    print_cells()
+    print_cells(parser.parse_args().only)

@@ -7,12 +7,12 @@ the last but one, and not the last one. Shares are of structured problems / of n
 """
 
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from measuring import print_head, print_row, timed
 
 from kdrbench.datasets import Standardiser, load_dataset, synthetic
 from kdrbench.kernels import Kernel, build_kernel, median_distance
@@ -24,43 +24,25 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity, subspace_turn
 
 N_COMPONENTS, ROUNDING = 3, 1e-9
-HOLDS = "| kernel | cycle | below its start | below its best iterate | stationarity > 1e-2 | > 1 % below best known |"
-PROMISES = (
-    "| kernel | F decreased | stationarity > 1e-6 | curvature < -1e-6 | below plain ISM | mean gain over plain | "
-    "> 1 % below best known | time, plain ISM = 1 |"
-)
+# Of logarithms, which are printed as a ratio; all others are shares.
+TIME = "time, plain ISM = 1"
+Measured = dict[str, float]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One problem with where it comes from."""
-
-    kernel: str
-    family: str
-    structured: bool
-    draw: int
-    problem: Problem
-
-
-def gaussian(share: float) -> Callable[[FloatArray], Kernel]:
-    """Return a maker of Gaussians whose bandwidth is this share of the median distance."""
-    return lambda features: build_kernel(
-        {"family": "gaussian", "sigma": share * median_distance(features)}, features, N_COMPONENTS
-    )
-
-
-def named(family: str) -> Callable[[FloatArray], Kernel]:
-    """Return a maker of kernels with their family's defaults."""
-    return lambda features: build_kernel({"family": family}, features, N_COMPONENTS)
-
-
+# Family, and bandwidth as a share of the median distance; without one the family's defaults.
 KERNELS = {
-    "Gaussian, sigma = median": gaussian(1.0),
-    "Gaussian, 0.3 median": gaussian(0.3),
-    "Gaussian, 0.1 median": gaussian(0.1),
-    "polynomial": named("polynomial"),
-    "multiquadric": named("multiquadric"),
+    "Gaussian, sigma = median": ("gaussian", 1.0),
+    "Gaussian, 0.3 median": ("gaussian", 0.3),
+    "Gaussian, 0.1 median": ("gaussian", 0.1),
+    "polynomial": ("polynomial", None),
+    "multiquadric": ("multiquadric", None),
 }
+
+
+def built(family: str, share: float | None, features: FloatArray) -> Kernel:
+    """Return a kernel on these features."""
+    options = {} if share is None else {"sigma": share * median_distance(features)}
+    return build_kernel({"family": family, **options}, features, N_COMPONENTS)
 
 
 def subsample(name: str, size: int, rng: np.random.Generator, *, permuted: bool = False):
@@ -88,10 +70,10 @@ def circles(rng: np.random.Generator):
 STRUCTURED = {
     "wine": lambda rng: subsample("wine", 107, rng),
     "wdbc": lambda rng: subsample("wdbc", 150, rng),
-    "xor": lambda rng: xor(rng),
+    "xor": xor,
     "xor, tight": lambda rng: xor(rng, n_noise=8, spread=0.1),
     "four gaussians": lambda rng: synthetic.four_gaussians(120, rng),
-    "circles": lambda rng: circles(rng),
+    "circles": circles,
 }
 NOISE = {
     "wine, permuted": lambda rng: subsample("wine", 107, rng, permuted=True),
@@ -101,16 +83,15 @@ NOISE = {
 }
 
 
-def cases(draws: int) -> Iterator[Case]:
-    """Yield every kernel on every family, ``draws`` times; the same on every run."""
+def cases(draws: int) -> Iterator[tuple[str, bool, Problem]]:
+    """Yield every kernel on every family, ``draws`` times, and whether that has structure; the same on every run."""
     for families, structured in ((STRUCTURED, True), (NOISE, False)):
         for family, make in families.items():
             for draw in range(draws):
                 features, labels = make(np.random.default_rng([draw, len(family)]))
                 features = Standardiser.fit(features).transform(features)
-                for kernel, build in KERNELS.items():
-                    problem = supervised_problem(features, labels, build(features))
-                    yield Case(kernel, family, structured, draw, problem)
+                for kernel, definition in KERNELS.items():
+                    yield kernel, structured, supervised_problem(features, labels, built(*definition, features))
 
 
 class History(IterationMonitor):
@@ -139,65 +120,60 @@ def run(problem: Problem, method: str, start_name: str = "surrogate", seed: int 
     """Solve and keep F of every iterate, the result last."""
     start = make_start(start_name, problem, N_COMPONENTS, np.random.default_rng(seed))
     solver, history = build_solver({"method": method, **options}), History()
-    began = time.process_time()
-    result = solve(solver, problem.fresh(), start, history)
-    seconds = time.process_time() - began
+    seconds, result = timed(lambda: solve(solver, problem.fresh(), start, history))
     iterates = history.iterates
     if not np.array_equal(iterates[-1], result.projection):
         iterates.append(result.projection)
     return Solved([problem.value(iterate) for iterate in iterates], iterates, seconds)
 
 
-def row(case: Case) -> dict[str, float]:
-    """Measure one problem."""
-    problem = case.problem
+def measured(problem: Problem) -> dict[str, Measured]:
+    """Return what is measured of one problem, by solver and title."""
     plain, safe = run(problem, "ism"), run(problem, "ism_safeguarded")
     others = [run(problem, "ism_safeguarded", "random", seed) for seed in range(1, 6)]
     best = max(solved.values[-1] for solved in [safe, *others])
     scale = max(abs(best), abs(plain.values[0]))
     certificate = certify(problem.fresh(), safe.iterates[-1])
     turned = len(plain.iterates) > 3 and subspace_turn(plain.iterates[-1], plain.iterates[-2]) > 1e-3
-    return {
+    holds = {
         "cycle": turned and subspace_turn(plain.iterates[-1], plain.iterates[-3]) < 1e-3,
-        "below start": plain.values[-1] < plain.values[0] - ROUNDING * scale,
-        "below best iterate": plain.values[-1] < max(plain.values) - ROUNDING * scale,
-        "unstationary": relative_stationarity(plain.iterates[-1], problem.gradient(plain.iterates[-1])) > 1e-2,
-        "plain missed": plain.values[-1] < best - 0.01 * abs(best),
-        "decreased": min(np.diff(safe.values)) < -1e-12 * scale,
-        "safe unstationary": certificate.stationarity > 1e-6,
-        "saddle": certificate.curvature < -1e-6,
-        "below plain": safe.values[-1] < plain.values[-1] - ROUNDING * scale,
-        "gain": (safe.values[-1] - plain.values[-1]) / scale,
-        "safe missed": safe.values[-1] < best - 0.01 * abs(best),
-        "log time": np.log(safe.seconds / plain.seconds),
+        "below its start": plain.values[-1] < plain.values[0] - ROUNDING * scale,
+        "below its best iterate": plain.values[-1] < max(plain.values) - ROUNDING * scale,
+        "stationarity > 1e-2": relative_stationarity(plain.iterates[-1], problem.gradient(plain.iterates[-1])) > 1e-2,
+        "> 1 % below best known": plain.values[-1] < best - 0.01 * abs(best),
     }
+    promises = {
+        "F decreased": min(np.diff(safe.values)) < -1e-12 * scale,
+        "stationarity > 1e-6": certificate.stationarity > 1e-6,
+        "curvature < -1e-6": certificate.curvature < -1e-6,
+        "below plain ISM": safe.values[-1] < plain.values[-1] - ROUNDING * scale,
+        "mean gain over plain": (safe.values[-1] - plain.values[-1]) / scale,
+        "> 1 % below best known": safe.values[-1] < best - 0.01 * abs(best),
+        TIME: np.log(safe.seconds / plain.seconds),
+    }
+    return {"Plain ISM": holds, "Safeguarded ISM": promises}
 
 
-def table(header: str, columns: list[str], rows: dict[tuple[str, bool], list[dict[str, float]]]) -> str:
-    """Return one Markdown table of means over structured / noise."""
-    lines = [header, "|" + "---|" * (header.count("|") - 1)]
-    for kernel in KERNELS:
-        means = [{name: np.mean([r[name] for r in rows[kernel, kind]]) for name in columns} for kind in (True, False)]
-        cells = []
-        for name in columns:
-            if name == "log time":
-                cells.append(" / ".join(f"{np.exp(mean[name]):.1f}" for mean in means))
-            else:
-                cells.append(" / ".join(f"{100 * mean[name]:.3g}" for mean in means) + " %")
-        lines.append(f"| {kernel} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def cell(title: str, parts: list[list[Measured]]) -> str:
+    """Return the means over structured problems / noise."""
+    means = [np.mean([one[title] for one in part]) for part in parts]
+    if title == TIME:
+        return " / ".join(f"{np.exp(mean):.1f}" for mean in means)
+    return " / ".join(f"{100 * mean:.3g}" for mean in means) + " %"
 
 
 def main() -> None:
     """Print both tables."""
     rows = defaultdict(list)
-    for case in cases(int(sys.argv[1]) if len(sys.argv) > 1 else 10):
-        rows[case.kernel, case.structured].append(row(case))
-    print(f"{sum(map(len, rows.values()))} problems\n\nPlain ISM\n")
-    print(table(HOLDS, ["cycle", "below start", "below best iterate", "unstationary", "plain missed"], rows))
-    print("\nSafeguarded ISM\n")
-    promised = ["decreased", "safe unstationary", "saddle", "below plain", "gain", "safe missed", "log time"]
-    print(table(PROMISES, promised, rows))
+    for kernel, structured, problem in cases(int(sys.argv[1]) if len(sys.argv) > 1 else 10):
+        rows[kernel, structured].append(measured(problem))
+    print(f"{sum(map(len, rows.values()))} problems")
+    for solver, titles in rows[next(iter(rows))][0].items():
+        print(f"\n{solver}\n")
+        print_head("kernel", *titles)
+        for kernel in KERNELS:
+            parts = [[one[solver] for one in rows[kernel, structured]] for structured in (True, False)]
+            print_row(kernel, *(cell(title, parts) for title in titles))
 
 
 if __name__ == "__main__":

@@ -11,14 +11,14 @@ projection on at most 2000 of the other rows.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from measuring import Array, parser_of, print_row, timed
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -45,21 +45,12 @@ SETTINGS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
     ),
 }
 SHORT_S, HELD_OUT = 0.5, 2000
-Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A model, its CPU seconds, and the accuracy of neighbours."""
-
-    model: InterpretableKDR
-    seconds: float
-    accuracy: float
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    warnings.simplefilter("ignore")
+    parser = parser_of(__doc__)
     parser.add_argument("setting", choices=SETTINGS)
     parser.add_argument("cells", nargs="*")
     parser.add_argument("--turns", type=int, default=2)
@@ -68,27 +59,26 @@ def main() -> None:
     print("| cell | n x d, q | without, s | with, s | quotient | objective | accuracy | evaluation, message |")
     print("|---|---|---:|---:|---:|---:|---|---|")
     for cell in asked.cells or cells:
-        print(f"| {cell} | {' | '.join(row(cell, [without, given], asked.turns))} |", flush=True)
+        print_row(cell, *row(cell, [without, given], asked.turns))
 
 
 def row(cell: str, both: list[dict[str, Any]], turns: int) -> Iterator[str]:
     """Yield the entries of a line."""
     name, kernel, q = f"{cell}::".split(":")[:3]
-    features, labels, others, theirs = samples_of(name)
+    samples = samples_of(name)
+    features, labels, *_ = samples
     family, _, sigma = (kernel or "gaussian").partition(" ")
     n_components = int(q) if q else min(10, len(np.unique(labels)), features.shape[1])
     options = {"kernel": family, "n_components": n_components} | ({"sigma": sigma} if sigma else {})
-    fits: list[list[Fit]] = [[], []]
-    for _ in range(turns):
-        for setting, of_one in zip(both, fits, strict=True):
-            of_one.append(fit(InterpretableKDR(**options, **setting), features, labels, others, theirs))
-    before, after = (min(of_one, key=lambda one: one.seconds) for of_one in fits)
+    fits = [[fit(InterpretableKDR(**options, **setting), *samples) for setting in both] for _ in range(turns)]
+    (before_s, accuracy, before), (after_s, other, after) = (
+        min(of, key=itemgetter(0)) for of in zip(*fits, strict=True)
+    )
     yield f"{features.shape[0]} x {features.shape[1]}, {n_components}"
-    yield from (f"{before.seconds:.3f}", f"{after.seconds:.3f}", f"{after.seconds / before.seconds:.2f}")
-    size = before.model.objective_
-    yield f"{(after.model.objective_ - size) / abs(size):.0e}"
-    yield f"{before.accuracy:.3f} / {after.accuracy:.3f}"
-    yield f"{after.model.result_.evaluation.partition(':')[0]}; {after.model.result_.message.partition('; ')[2]}"
+    yield from (f"{before_s:.3f}", f"{after_s:.3f}", f"{after_s / before_s:.2f}")
+    yield f"{(after.objective_ - before.objective_) / abs(before.objective_):.0e}"
+    yield f"{accuracy:.3f} / {other:.3f}"
+    yield f"{after.result_.evaluation.partition(':')[0]}; {after.result_.message.partition('; ')[2]}"
 
 
 def samples_of(name: str) -> tuple[Array, Array, Array, Array]:
@@ -99,22 +89,19 @@ def samples_of(name: str) -> tuple[Array, Array, Array, Array]:
     some, rest = rows[: int(count or len(rows))], rows[int(count or 0) :][:HELD_OUT]
     varying = data.features[some].std(axis=0) > 0
     scaler = StandardScaler().fit(data.features[some][:, varying])
-    parts = (scaler.transform(data.features[part][:, varying]) for part in (some, rest))
-    features, others = parts
+    features, others = (scaler.transform(data.features[part][:, varying]) for part in (some, rest))
     return features, data.labels[some], others, data.labels[rest]
 
 
-def fit(model: InterpretableKDR, features: Array, labels: Array, others: Array, theirs: Array) -> Fit:
-    """Return the fit, whose CPU seconds are the best of as many as half a second takes."""
+def fit(
+    model: InterpretableKDR, features: Array, labels: Array, others: Array, theirs: Array
+) -> tuple[float, float, InterpretableKDR]:
+    """Return CPU seconds, the best of as many fits as half a second takes, accuracy of neighbours, and the model."""
     seconds, began = [], time.process_time()
     while not seconds or time.process_time() - began < SHORT_S:
-        begun = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(features, labels)
-        seconds.append(time.process_time() - begun)
+        seconds.append(timed(lambda: model.fit(features, labels))[0])
     neighbours = KNeighborsClassifier(5).fit(model.transform(features), labels)
-    return Fit(model, min(seconds), float(neighbours.score(model.transform(others), theirs)))
+    return min(seconds), float(neighbours.score(model.transform(others), theirs)), model
 
 
 if __name__ == "__main__":

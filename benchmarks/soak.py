@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -31,13 +32,19 @@ from kdrbench.solvers import SolverOutcome, Status
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDS, PER_JOB, SOLVERS = 10, 100, 10
-EXPERIMENT, NAME = "soak", "soak"
+NAME = "soak"
 TENTHS = 10
 
 
 def main() -> None:
     """Soak and print; exit with 1 if anything was lost, doubled or left behind."""
-    asked = arguments()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20000, help="a multiple of 1000")
+    parser.add_argument("--kill-every-s", type=float, default=30.0)
+    parser.add_argument("--for-min", type=float, default=30.0, help="then the rest is made without kills")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         soak = Soak(Path(name), asked.runs, asked.cores, np.random.default_rng(asked.seed))
         soak.run(asked.kill_every_s, 60.0 * asked.for_min)
@@ -45,27 +52,16 @@ def main() -> None:
     sys.exit(1 if faults else 0)
 
 
-def arguments() -> argparse.Namespace:
-    """Return what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=20000, help="a multiple of 1000")
-    parser.add_argument("--kill-every-s", type=float, default=30.0)
-    parser.add_argument("--for-min", type=float, default=30.0, help="then the rest is made without kills")
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
-
-
 @dataclass
 class Soak:
-    """A workflow in ``folder``, what was done to it, and its memory over time, as (seconds, MiB)."""
+    """A workflow in ``folder``, what was done to it, and its memory in MiB over time."""
 
     folder: Path
     n_runs: int
     cores: int
     rng: np.random.Generator
     kills: Counter[str] = field(default_factory=Counter)
-    memory: list[tuple[float, float]] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
     starts: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -77,7 +73,8 @@ class Soak:
             scheduler = self._start()
             while scheduler.poll() is None:
                 now = time.monotonic()
-                self._note_memory(scheduler.pid)
+                with suppress(psutil.Error):
+                    self.memory.append(psutil.Process(scheduler.pid).memory_info().rss / 2**20)
                 if now >= next_kill and now < self.began + kill_for_s:
                     self._kill(scheduler.pid)
                     next_kill = now + kill_every_s
@@ -92,26 +89,14 @@ class Soak:
         # What was killed has left its lock.
         subprocess.run(self._command("--unlock"), cwd=self.folder, env=environment(), capture_output=True, check=False)
         with (self.folder / "output").open("ab") as output:
-            return subprocess.Popen(
-                self._command("--until", "merge"),
-                cwd=self.folder,
-                env=environment(),
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            how: dict[str, Any] = {"cwd": self.folder, "env": environment(), "stdout": output, "stderr": output}
+            return subprocess.Popen(self._command("--until", "merge"), start_new_session=True, **how)
 
     def _command(self, *words: str) -> list[str]:
         command = [str(Path(sys.executable).parent / "snakemake"), "--snakefile", str(ROOT / "Snakefile")]
         command += ["--cores", str(self.cores), "--directory", str(self.folder)]
         command += ["--workflow-profile", str(ROOT / "profiles" / "default"), "--quiet", "all"]
         return [*command, "--configfile", str(self.folder / "soak.yaml"), *words]
-
-    def _note_memory(self, pid: int) -> None:
-        try:
-            self.memory.append((time.monotonic() - self.began, psutil.Process(pid).memory_info().rss / 2**20))
-        except psutil.Error:
-            return
 
     def _kill(self, scheduler: int) -> None:
         """Kill one of the processes, drawn by what it is."""
@@ -126,15 +111,14 @@ class Soak:
                 victims[kind] = [of_kind[self.rng.integers(len(of_kind))]]
         what = str(self.rng.choice(list(victims)))
         for process in [*victims[what], *(victims["Snakemake"] if "all" in what else [])]:
-            try:
+            with suppress(psutil.Error):
                 process.send_signal(signal.SIGKILL)
-            except psutil.Error:
-                continue
         self.kills[what] += 1
 
     def report(self) -> int:
         """Print what was found; return how many faults there are."""
-        rows = [json.loads(line) for path in self._records() for line in path.read_text().splitlines()]
+        records = sorted((self.folder / "results" / "runs" / NAME).rglob("*.jsonl"))
+        rows = [json.loads(line) for path in records for line in path.read_text().splitlines()]
         found = Counter((row["dataset"], row["kernel"], row["method"], row["run"]) for row in rows)
         lost, doubled = self.n_runs - len(found), sum(count - 1 for count in found.values())
         failed = sum(row["status"] != "converged" for row in rows)
@@ -145,23 +129,18 @@ class Soak:
         print(f"{lost} lost, {doubled} doubled, {failed} not converged, {len(left)} processes left behind")
         seconds = [row["wall_s"] for row in sorted(rows, key=lambda row: row["started_at"])]
         print(f"seconds of a run, median by tenths: {' '.join(f'{s:.3f}' for s in tenths(seconds, statistics.median))}")
-        rss = [mib for _, mib in self.memory]
-        print(f"memory of Snakemake in MiB, largest by tenths: {' '.join(f'{mib:.0f}' for mib in tenths(rss, max))}")
+        largest = " ".join(f"{mib:.0f}" for mib in tenths(self.memory, max))
+        print(f"memory of Snakemake in MiB, largest by tenths: {largest}")
         return lost + doubled + failed + len(left)
-
-    def _records(self) -> list[Path]:
-        return sorted((self.folder / "results" / "runs" / EXPERIMENT).rglob("*.jsonl"))
 
     def _left_behind(self) -> list[psutil.Process]:
         """Return processes that still work in the folder a few seconds after the end."""
         time.sleep(3.0)
         found = []
         for process in psutil.process_iter():
-            try:
+            with suppress(psutil.Error, OSError):
                 if Path(process.cwd()).is_relative_to(self.folder):
                     found.append(process)
-            except (psutil.Error, OSError):
-                continue
         return found
 
 
@@ -211,11 +190,11 @@ def overlay(n_runs: int) -> dict[str, Any]:
     }
     return {
         "name": NAME,
-        "run": [EXPERIMENT],
+        "run": [NAME],
         "limits": {"time_s": 60, "memory_mib": 1024},
         "timing": {"repeat_for_s": 0.0},
         "solvers": {name: {"method": "soak:ReturnsItsStart"} for name in names},
-        "experiments": {EXPERIMENT: experiment},
+        "experiments": {NAME: experiment},
     }
 
 

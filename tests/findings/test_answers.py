@@ -10,8 +10,8 @@ import pytest
 from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, figure_sentence, question_of
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.findings.pairwise import matrix_of
-from kdrbench.suite.reports.records import problem_of
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution
+from kdrbench.suite.systems.atlas.system import problem_of
 from support.configs import table_4_config
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, run, traced_runs

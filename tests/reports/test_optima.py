@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
-from kdrbench.suite.reports.records import problem_of
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
+from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.configs import whole_config
 from support.report_rows import traced_runs

@@ -13,8 +13,8 @@ from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
-from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.table import Entry, Table
+from kdrbench.suite.systems.ikdr.controls import controls_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
 from support.report_rows import run, trace_line

@@ -10,9 +10,10 @@ from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.findings.nearness import traces_of
 from kdrbench.suite.reports.making import make
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import problem_of, read_runs
+from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.cells import GAP
 from kdrbench.suite.systems.atlas.optima import Solution, write_solutions
+from kdrbench.suite.systems.atlas.system import problem_of
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 

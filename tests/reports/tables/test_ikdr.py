@@ -11,10 +11,10 @@ from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.records import Settings
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
 from kdrbench.suite.reports.tables.table import escape, render_html, render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.config import Settings
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
 from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
 from support.report_rows import run, trace_line

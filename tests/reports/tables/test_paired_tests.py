@@ -9,7 +9,7 @@ from scipy import stats
 
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.dashboard.rendering import Cells
-from kdrbench.suite.reports.records import Settings
+from kdrbench.suite.systems.ikdr.config import Settings
 from kdrbench.suite.systems.ikdr.paired_tests import compared, paired_table, paired_tests
 from support.report_rows import run
 

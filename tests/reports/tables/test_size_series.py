@@ -5,12 +5,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.suite.reports.records import is_scaling
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     FACTORED,
     complexity_table,
-    fit_large,
     fit_power_law,
     scaling_chart,
     size_series,
@@ -39,7 +38,7 @@ def series_of(*rows):
 def test_a_power_law_is_found_with_the_interval_of_its_slope():
     sizes, noise = [1.0, 2.0, 4.0, 8.0, 16.0], np.array([0.1, -0.2, 0.05, 0.1, -0.05])
     times = 3.0 * np.array(sizes) ** 1.5 * 2.0**noise
-    law = fit_power_law(sizes, list(times))
+    law = fit_power_law(zip(sizes, times, strict=True))
     x = np.log2(sizes)
     slope, level = np.polyfit(x, np.log2(times), 1)
     residual = np.log2(times) - slope * x - level
@@ -51,15 +50,14 @@ def test_a_power_law_is_found_with_the_interval_of_its_slope():
 
 
 def test_two_sizes_or_times_of_zero_make_no_law():
-    assert fit_power_law([1.0, 2.0, 2.0], [1.0, 2.0, 3.0]) is None
-    assert fit_power_law([1.0, 2.0, 4.0], [1.0, 2.0, 0.0]) is None
+    assert fit_power_law([(1.0, 1.0), (2.0, 2.0), (2.0, 3.0)]) is None
+    assert fit_power_law([(1.0, 1.0), (2.0, 2.0), (4.0, 0.0)]) is None
 
 
 def test_small_sizes_are_left_out_where_there_are_large_ones():
-    sizes = [125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0]
-    times = [1.0, 1.0, 1.0, 1.0, 4.0, 16.0]
-    assert fit_large(sizes, times).exponent == pytest.approx(2.0)
-    assert fit_large(sizes[:5], times[:5]).smallest == 125.0
+    points = [(125.0, 1.0), (250.0, 1.0), (500.0, 1.0), (1000.0, 1.0), (2000.0, 4.0), (4000.0, 16.0)]
+    assert fit_power_law(points, 1000.0).exponent == pytest.approx(2.0)
+    assert fit_power_law(points[:5], 1000.0).smallest == 125.0
 
 
 def test_stopped_and_failed_runs_enter_no_fit():

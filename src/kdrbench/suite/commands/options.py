@@ -64,6 +64,8 @@ processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 data_options = click.option("--data-option", "data_options", multiple=True, help="Of your own data, as name=value.")
 results_folder = click.option("--results", type=RECORD, default=Path("results"), help="A folder, or a packed record.")
+# Of steps that need no single configuration, and of no packed record.
+all_results = click.option("--results", type=FILE, default="results", show_default=True, help="Folder of all results.")
 configuration_name = click.option("--name", default="", help="Name of the configuration (default: the one without).")
 mirror_option = click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR wins.")
 

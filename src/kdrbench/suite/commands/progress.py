@@ -13,8 +13,8 @@ import click
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
-    FILE,
     Runs,
+    all_results,
     configuration_name,
     frozen_configuration,
     grid_of,
@@ -30,9 +30,10 @@ from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspace
 from kdrbench.suite.experiments.results import frozen_that_run, read_frozen, runs_that, was_disturbed, was_stopped
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.reports.outputs import experiments_by_target, report_files, reports_of
-from kdrbench.suite.reports.records import ending_of, losing_cells
 from kdrbench.suite.reports.tables.cells import ENDINGS
 from kdrbench.suite.reports.tables.numbers import duration, quantity
+from kdrbench.suite.systems.ikdr.controls import losing_cells
+from kdrbench.suite.systems.ikdr.scores import ending_of
 
 # Names that are listed where one is unknown.
 _NEAREST = 3
@@ -179,7 +180,7 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 
 @click.command()
 @click.argument("place", default="")
-@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@all_results
 @configuration_name
 @click.option("--disturbed", "which", flag_value="disturbed", help="Only timed runs on drifted or shared cores.")
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")

@@ -11,7 +11,7 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.files import write_bytes
-from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of, mirror_option
+from kdrbench.suite.commands.options import FILE, Number, Whole, all_results, grid_of, mirror_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> 
 @click.command()
 @click.argument("order", type=FILE)
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
-@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@all_results
 @click.option("--time-limit-s", type=Number(0, min_open=True), required=True, help="Of a run, on its method's clock.")
 @click.option("--memory-limit-mib", type=Number(0, min_open=True), required=True, help="Of a run.")
 @click.option("--repeat-for-s", type=Number(0), default=0.5, show_default=True, help="Repeat shorter solves so long.")
@@ -102,7 +102,7 @@ def batch(
 @click.command()
 @click.argument("config", type=FILE)
 @click.argument("experiments", nargs=-1)
-@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@all_results
 @click.option("--out", type=FILE, required=True, help="The CSV table to write; the folder of those of all systems.")
 def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
     """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error.

@@ -25,11 +25,6 @@ from kdrbench.suite.reports.records import (
     NOISE,
     REFERENCE,
     Config,
-    Metric,
-    controls_of,
-    is_redrawn,
-    is_scaling,
-    system_name,
 )
 from kdrbench.suite.reports.tables.labels import (
     FORMATS,
@@ -40,6 +35,10 @@ from kdrbench.suite.reports.tables.labels import (
     method_in_text,
 )
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
+from kdrbench.suite.systems import system_name
+from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling
+from kdrbench.suite.systems.ikdr.controls import controls_of
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
 from kdrbench.suite.systems.league.system import fixed_beside

@@ -22,11 +22,11 @@ from kdrbench.suite.findings.finding import (
     UNDECIDED,
     Finding,
     listed,
-    sentence,
     undecided,
 )
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
+    ONE_TIME,
     STOPPED_EARLY,
     WITHOUT_RESULT,
     clean_times,
@@ -40,11 +40,12 @@ from kdrbench.suite.findings.outcome import (
 from kdrbench.suite.findings.pairwise import relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
-from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, Split, of_papers
+from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS, build_system
+from kdrbench.suite.systems.ikdr.folds import Split
 
 # Solvers that are also run until they converge.
 _HAVE_VARIANTS = ("ism", "dg", "sm", "gm")
@@ -238,9 +239,9 @@ def _names(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _spread_of_ratio(times: pd.DataFrame) -> float:
-    """Return the factor within which a ratio of mean times is known; a time of one run is known within a fifth."""
+    """Return the factor within which a ratio of mean times is known."""
     logs = np.log(times["ours"] / times["theirs"])
-    return 1.2 if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
+    return ONE_TIME if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
 
 
 def paired_rows(rows: pd.DataFrame, ours: str = "ism") -> pd.DataFrame:
@@ -307,7 +308,8 @@ def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
         for lane, each in findings.items()
     ]
     # The authors ran some of the data sets only.
-    return first.with_note(sentence("; ".join(results)))
+    words = "; ".join(results)
+    return first.with_note(f"{words[0].upper()}{words[1:]}.")
 
 
 def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> Coverage:

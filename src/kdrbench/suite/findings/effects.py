@@ -28,32 +28,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.suite.findings.outcome import clean_times, ended, shared_numbers
+from kdrbench.suite.findings.outcome import ONE_TIME, clean_times, ended, shared_numbers
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 from kdrbench.suite.reports.tables.significance import share_tested
 
-# What each effect means, as pages print it.
-EFFECT_MEANINGS = {
-    "effect": "the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
-    "with its 95 % interval",
-    "yes": "sign and size come out, the size within our interval or a factor of two (ratios of times: three)",
-    "sign only": "the size does not",
-    "gone": "ours cannot be distinguished from none",
-    "reversed": "the sign is the other",
-    "in neither": "none shows one",
-    "only here": "print shows none, ours does",
-}
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
-_ONE_TIME = math.log(1.2)
 # Relative differences of costs below this are rounding.
 TIE = 1e-6
 
 
 class Effect(StrEnum):
-    """See the module's words."""
+    """See ``effects`` in words.toml."""
 
     YES = "yes"
     SIGN_ONLY = "sign only"
@@ -109,8 +97,8 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
         return None
     low, high = corrected_t_interval(differences, share_tested(ours))
     if of_times and len(both) == 1:
-        # Of one run the spread is not known; no time is known better than this.
-        low, high = low - _ONE_TIME, high + _ONE_TIME
+        # Of one run the spread is not known.
+        low, high = low - math.log(ONE_TIME), high + math.log(ONE_TIME)
     bound = not ended(ours[ours["run"].isin(both.index)]).all()
     return Difference(float(differences.mean()), low, high, bound=bool(bound))
 

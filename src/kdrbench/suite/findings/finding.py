@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kdrbench.errors import counted
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 
 if TYPE_CHECKING:
@@ -26,15 +27,7 @@ if TYPE_CHECKING:
 # What a claim needs to hold mostly, as a share of what is counted or of the number it names; and the share that
 # confirms it where the paper itself says "normally".
 MOSTLY_FROM, NORMALLY_FROM = 0.8, 0.9
-DECISION_RULES = (
-    "A claim is confirmed if it holds in all that is counted (where the paper says normally, in "
-    f"{100 * NORMALLY_FROM:.0f} %), or if its number meets the bound; mostly confirmed if it holds in at least "
-    f"{100 * MOSTLY_FROM:.0f} % but not in all, or if its number misses the bound but by so little that the smaller "
-    f"of the two is at least {100 * MOSTLY_FROM:.0f} % of the larger; contradicted below that; not distinguishable "
-    "where 95 % intervals allow for both, or for half of what is counted; and undecided where records are missing. The "
-    "measure is how often it holds, with the worst case, or the number. Its power is the interval, or the smallest "
-    "difference that would have shown."
-)
+DECISION_RULES: str = declared("words")["claims"].format(mostly=100 * MOSTLY_FROM, normally=100 * NORMALLY_FROM)
 # How the evidence of an undecided claim begins.
 LACKING = "lacking: "
 # Units of which there might be more: their share has an interval. Cells of a printed table are all there are.
@@ -302,13 +295,3 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names, which may hold commas, with semicolons; the first few of many."""
     more = f"; and {len(names) - most} more" if len(names) > most else ""
     return "; ".join(names[:most]) + more
-
-
-def sentence(words: str) -> str:
-    """Return words with a capital letter and a full stop."""
-    return f"{words[0].upper()}{words[1:]}."
-
-
-def factor(ratio: float) -> str:
-    """Return a ratio in two digits, or whole with its thousands apart."""
-    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"

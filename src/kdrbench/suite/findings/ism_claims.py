@@ -50,7 +50,6 @@ from kdrbench.suite.findings.finding import (
     decided_by_rows,
     decision_of,
     evaluated,
-    factor,
     kept_if,
     only_decision,
     reached,
@@ -61,8 +60,8 @@ from kdrbench.suite.findings.finding import (
 )
 from kdrbench.suite.findings.outcome import clean_times, numbers_by_run, steady_times, stopped
 from kdrbench.suite.reports.protocol import printed_components
-from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     LETTERS,
@@ -139,7 +138,7 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
         return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
     ended = known[known["ended"]]
     best, ratios = ended.sort_values("ratio", ascending=False, kind="stable").iloc[0], ended["ratio"]
-    words = f"{factor(best['ratio'])} times (from {factor(ratios.min())}, median {factor(ratios.median())})"
+    words = f"{_factor(best['ratio'])} times (from {_factor(ratios.min())}, median {_factor(ratios.median())})"
     bounds = least * ended.loc[ended["bounded"], "ours"]
     if len(bounds):
         words += f", lower bounds in {counted(len(bounds), 'cell')}, which a limit of {bounds.max():.2g} s decides"
@@ -154,6 +153,11 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
     decision = only_decision({decision_of(reached(ratio, least=least)) for ratio in possible})
     power = "" if is_clean else f"wrong by at most a factor of {wrong_by:g}, since runs shared their cores"
     return Finding(decision, evidence, "", words, power)
+
+
+def _factor(ratio: float) -> str:
+    """Return a ratio in two digits, or whole with its thousands apart."""
+    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
 
 
 def days_and_seconds(
@@ -259,8 +263,7 @@ def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLa
     if theirs is None or ours is None or theirs.place != ours.place:
         return None
     seconds = dict(ours.ended)
-    points = [(size, time / seconds[size]) for size, time in theirs.ended if size in seconds]
-    return fit_power_law([size for size, _ in points], [ratio for _, ratio in points])
+    return fit_power_law((size, time / seconds[size]) for size, time in theirs.ended if size in seconds)
 
 
 def accuracy_above(rows: pd.DataFrame, *, least: float) -> Finding:
@@ -343,13 +346,13 @@ def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart
         pairs = pairs.join(ratio, on=_SETTING).reset_index(drop=True)
         labels = pairs["dataset"].map(dataset_label) + ", " + pairs["setting"]
         return decided_by_rows(
-            pairs.assign(name=labels + [f": times {factor(each)} to 1" for each in pairs["ratio"]], open=False),
+            pairs.assign(name=labels + [f": times {_factor(each)} to 1" for each in pairs["ratio"]], open=False),
             holds=f"complete and low >= -{apart} and high <= {apart} and ratio <= {times_apart}",
             fails=f"not complete or low > {apart} or high < -{apart} or not ratio <= {times_apart}",
             number="abs(gap)",
             by=_SETTING,
             unit="case",
-            extreme=f"at most {{most:.3f}} apart, times {factor(ratio.max())} to 1",
+            extreme=f"at most {{most:.3f}} apart, times {_factor(ratio.max())} to 1",
         )
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))

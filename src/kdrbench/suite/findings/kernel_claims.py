@@ -43,7 +43,7 @@ from kdrbench.suite.findings.outcome import clean_times, is_open
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
-from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_large
+from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_power_law
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, PAPER, TABLES
 
@@ -69,8 +69,8 @@ def _cells(kpca: pd.DataFrame, *variants: str) -> tuple[pd.DataFrame, str]:
 
     The mean is NaN where a split has no accuracy; ``open`` is whether a limit stopped one.
     """
-    printed = [axes for axes in published_numbers(paper=PAPER) if axes["table"] in TABLES.values()]
-    index = pd.MultiIndex.from_product([sorted({axes["dataset"] for axes in printed}), TABLES], names=_CELL)
+    datasets = sorted({axes["dataset"] for axes in published_numbers(paper=PAPER)})
+    index = pd.MultiIndex.from_product([datasets, TABLES], names=_CELL)
     rows, columns = _rows(kpca, *variants), list(variants)
     groups = rows.groupby([*_CELL, "variant"])
     means = groups["accuracy"].mean().where(groups["accuracy"].count() == SPLITS).unstack("variant")
@@ -254,8 +254,8 @@ def law_along(table: pd.DataFrame, axis: str, other: str, column: str, least: fl
     groups = [group for _, group in table.dropna(subset=[column]).groupby([other, "n_constraints"], sort=False)]
     if not groups:
         return None
-    means = max(groups, key=lambda group: group[axis].nunique()).groupby(axis)[column].median()
-    return fit_large(means.index.astype(float).tolist(), means.astype(float).tolist(), least)
+    medians = max(groups, key=lambda group: group[axis].nunique()).groupby(axis)[column].median()
+    return fit_power_law(zip(medians.index.astype(float), medians, strict=True), least)
 
 
 def _beside_trace_one(rows: pd.DataFrame, method: str) -> pd.DataFrame:

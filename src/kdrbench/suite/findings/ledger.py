@@ -22,7 +22,7 @@ from kdrbench.suite.findings.ledger_lines import (
     printed_line,
     text_lines,
 )
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of, of_papers
 from kdrbench.suite.reports.tables.labels import (
     dataset_label,
     kernel_label,
@@ -31,6 +31,7 @@ from kdrbench.suite.reports.tables.labels import (
 )
 from kdrbench.suite.reports.tables.significance import interval_words
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.low_rank import tables as low_rank
 
 # What shares are counted of, in the order in which they are printed.

@@ -25,7 +25,7 @@ from kdrbench.suite.findings.effects import (
 )
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
@@ -36,7 +36,9 @@ from kdrbench.suite.reports.tables.published_numbers import (
 )
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.partitions import Partitions
+from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, SizeSeries, size_series
 from kdrbench.suite.systems.ikdr.tables import IkdrCell, compared_cells, published_axes
 from kdrbench.suite.systems.kpca_trick.cells import (
@@ -281,9 +283,9 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
     """Yield each accuracy of Tables 1 to 3 with ours; effects are gains over the learner without a kernel."""
     parts = {name: runs[runs["experiment"] == name] for name in experiments_of(config, KPCA_TRICK)}
     experiments = {name: kpca_cells(rows, config) for name, rows in parts.items()}
-    printed = [(learner, axes) for learner, table in TABLES.items() for axes in _numbers_of(table)]
-    for learner, axes in printed:
-        variant = axes["kernel"] or PLAIN
+    learners = {table: learner for learner, table in TABLES.items()}
+    for axes in published_numbers(paper=PAPER, setting=SETTING):
+        learner, variant = learners[axes["table"]], axes["kernel"] or PLAIN
         key, centred = (axes["dataset"], learner, variant), (axes["dataset"], learner, "centred")
         # The paper leaves open whether aligned kernels are centred.
         others = [
@@ -294,10 +296,6 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
         there = [(name, cells[key]) for name, cells in experiments.items() if key in cells]
         effects = ((_gain(axes, cell, parts[name]), NO_EFFECT) for name, cell in there)
         yield axes, [compared_line(axes, *own, each, others) for own, each in zip(there, effects, strict=True)]
-
-
-def _numbers_of(table: str) -> list[Axes]:
-    return published_numbers(paper=PAPER, table=table, setting=SETTING)
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> Judged:
@@ -349,8 +347,9 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
         for axes in (*published_numbers(paper="ismplus", table="4"), *published_numbers(table="complexity")):
             yield _exponent_line(axes, series)
     for axes in published_numbers(table="figure 1a"):
-        for name in _drawn(config):
-            yield _drawn_line(axes, runs[runs["experiment"] == name], name)
+        for name in experiments_of(config, IKDR):
+            if config["experiments"][name].get("published", {}).get("figure") == "1a":
+                yield _drawn_line(axes, runs[runs["experiment"] == name], name)
 
 
 def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
@@ -388,11 +387,8 @@ def _printed_experiments(paper: str, config: Config) -> list[str]:
     """Return the supervised experiments that make a printed table of a paper."""
     experiments = {name: config["experiments"][name] for name in experiments_of(config, IKDR)}
     published = {name: one["published"] for name, one in experiments.items() if one["paradigm"] == "supervised"}
-    return [
-        name
-        for name, place in published.items()
-        if "table" in place and place["paper"] == paper and not place.get("protocol")
-    ]
+    of_paper = {name: place for name, place in published.items() if "table" in place and place["paper"] == paper}
+    return [name for name, place in of_paper.items() if not place.get("protocol")]
 
 
 def _iterations_line(
@@ -455,12 +451,6 @@ def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
     if law.low - _NEAR <= printed <= law.high + _NEAR:
         return Verdict.REPRODUCED
     return Verdict.CLOSE if law.low - _CLOSE <= printed <= law.high + _CLOSE else Verdict.DIFFERS
-
-
-def _drawn(config: Config) -> list[str]:
-    """Return the experiments that draw a figure of the paper."""
-    published = {name: config["experiments"][name].get("published", {}) for name in experiments_of(config, IKDR)}
-    return [name for name, place in published.items() if place.get("figure") == "1a"]
 
 
 def _drawn_line(axes: Axes, runs: pd.DataFrame, name: str) -> Comparison:

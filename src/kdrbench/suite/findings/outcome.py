@@ -33,6 +33,8 @@ STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
 # What marks a time that does not count: shared cores, waiting, cores whose speed drifted, work off the clock.
 MARKS = {"timed": "False", "contaminated": "True", "drifted": "True", "unaccounted": "True"}
+# A time of a single run is known within this factor.
+ONE_TIME = 1.2
 _MACHINE = ["experiment", "processor", "blas", "blas_threads"]
 
 

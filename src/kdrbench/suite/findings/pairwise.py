@@ -185,7 +185,9 @@ def _median(numbers: pd.Series) -> float | None:
 
 def _with_tests(standings: Sequence[Standing], rows: pd.DataFrame, reference: str) -> list[Standing]:
     """Return the standings of a place with final costs against the reference's, and p values over all of them."""
-    gains = {one.solver: without_ties(*_paired(rows, "cost", reference, one.solver)) for one in standings}
+    costs = rows.pivot(index="run", columns="method", values="cost").astype(float)
+    both = {one.solver: costs.reindex(columns=[reference, one.solver]).dropna().to_numpy().T for one in standings}
+    gains = {solver: without_ties(*pair) for solver, pair in both.items()}
     tested = {name: each for name, each in gains.items() if name != reference and len(each) >= FEWEST_PAIRS}
     p_values = dict(zip(tested, holm([signed_rank_p(each) for each in tested.values()]), strict=True))
     found = []
@@ -193,13 +195,6 @@ def _with_tests(standings: Sequence[Standing], rows: pd.DataFrame, reference: st
         wins, ties, losses = (0, 0, 0) if one.solver == reference else sign_test(gains[one.solver])
         found.append(replace(one, wins=wins, ties=ties, losses=losses, p=p_values.get(one.solver)))
     return found
-
-
-def _paired(rows: pd.DataFrame, column: str, first: str, second: str) -> FloatArray:
-    """Return the numbers of two methods on the runs that both have, by method and run."""
-    numbers = rows.pivot(index="run", columns="method", values=column).reindex(columns=[first, second])
-    both: FloatArray = numbers.dropna().to_numpy(dtype=float).T
-    return both
 
 
 def factor(ratio: float) -> str:

@@ -19,8 +19,9 @@ from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.making import Page, make
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import Config, read_runs, system_name
+from kdrbench.suite.reports.records import Config, read_runs
 from kdrbench.suite.reports.tables.table import Table
+from kdrbench.suite.systems import system_name
 from kdrbench.suite.systems.league.system import TUNING, fixed_beside
 
 

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import NAMED
 from kdrbench.status import Status
+from kdrbench.suite.findings.finding import listed
 from kdrbench.suite.findings.outcome import STOPPED_EARLY
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_name
+from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config
 from kdrbench.suite.reports.tables.labels import dataset_label
+from kdrbench.suite.systems import system_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,9 +107,7 @@ def printed_components(paper: str, setting: str) -> Mapping[str, int]:
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
     """Return experiments and reasons of :func:`comparable` as one sentence, the first few of many."""
-    words = [f"{name}: {reason}" for name, reason in left_out]
-    more = f"; and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return "; ".join(words[:_SHOWN]) + more
+    return listed([f"{name}: {reason}" for name, reason in left_out], _SHOWN)
 
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to."""
+"""What reports read: merged tables, traces and findings; and the systems and experiments of a configuration."""
 
 from __future__ import annotations
 
@@ -11,39 +11,20 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import Version, version_of
-from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.record import Record, column_types, kinds_of, own_column_types
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
-from kdrbench.suite.engine.system import OPTIMA, Config
-from kdrbench.suite.systems import SYSTEMS, build_system, system_name, system_of, table_of
-from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
-from kdrbench.suite.systems.ikdr.config import (
-    REFERENCE,
-    Settings,
-    is_redrawn,
-    is_scaling,
-    runs_of,
-    settings_of,
-    split_of,
-)
-from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
-from kdrbench.suite.systems.ikdr.definition import EIGENGAP, NO_KERNEL, Paradigm
-from kdrbench.suite.systems.ikdr.folds import Split
-from kdrbench.suite.systems.ikdr.scores import OWN_RULE, Metric, ending_of
+from kdrbench.suite.engine.system import Config as Config
+from kdrbench.suite.systems import SYSTEMS, build_system, system_name, system_of
+from kdrbench.suite.systems import table_of as table_of
+from kdrbench.suite.systems.ikdr.config import REFERENCE as REFERENCE
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL as NO_KERNEL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
-__all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Metric", "Paradigm", "Settings", "Split", "controls_of", "ending_of"]
-__all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
-__all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_runs"]
-__all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
-__all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
 # Merged tables that a process keeps.

@@ -16,19 +16,12 @@ from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
 from kdrbench.suite.reports.dashboard.runs import run_name
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import (
-    IKDR,
-    NO_KERNEL,
-    Config,
-    experiments_of,
-    losing_cells,
-    n_runs,
-    random_ones,
-    settings_of,
-)
+from kdrbench.suite.reports.records import IKDR, NO_KERNEL, Config, experiments_of, n_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, NOT_STATIONARY, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.config import settings_of
+from kdrbench.suite.systems.ikdr.controls import losing_cells, random_ones
 
 _ASKED_AGAIN = "The same question in other experiments"
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.suite.findings.effects import EFFECT_MEANINGS
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config, system_name
+from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
@@ -24,6 +23,7 @@ from kdrbench.suite.reports.tables.labels import (
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS, rounded
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Entry, plain_environment
+from kdrbench.suite.systems import system_name
 
 if TYPE_CHECKING:
     import jinja2
@@ -39,12 +39,8 @@ def environment() -> jinja2.Environment:
     filters += [method_label, method_in_text, ratio_text, gap_text, wins_text, meaning]
     made = plain_environment()
     made.filters.update({function.__name__: function for function in filters})
-    meanings = {
-        "effect_meanings": EFFECT_MEANINGS,
-        "decision_rules": DECISION_RULES,
-        "converged_means": CONVERGED_MEANS,
-    }
-    made.globals.update(sentences=declared("words"), metric_titles=METRIC_TITLES, **meanings)
+    rules = {"decision_rules": DECISION_RULES, "converged_means": CONVERGED_MEANS}
+    made.globals.update(sentences=declared("words"), metric_titles=METRIC_TITLES, **rules)
     return made
 
 

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, marked, warning_of
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Settings, Split, ending_of
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FORMATS, NO_CELL, Format
+from kdrbench.suite.systems.ikdr.config import Settings
+from kdrbench.suite.systems.ikdr.folds import Split
+from kdrbench.suite.systems.ikdr.scores import OWN_RULE, ending_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,10 +26,10 @@ from scipy.special import betaincinv, ndtri
 
 from kdrbench.errors import counted
 from kdrbench.suite.paired import half_width
-from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.labels import FORMATS
 from kdrbench.suite.reports.tables.numbers import interval, quantity
+from kdrbench.suite.systems.ikdr.scores import Metric
 
 if TYPE_CHECKING:
     import pandas as pd

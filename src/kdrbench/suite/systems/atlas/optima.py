@@ -22,7 +22,9 @@ from kdrbench.errors import DamagedError
 from kdrbench.files import Version, replacing, version_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
-from kdrbench.suite.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
+from kdrbench.suite.engine.system import OPTIMA
+from kdrbench.suite.reports.records import Config, read_arrays
+from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
 
 _COST, _PROJECTION = "cost", "projection"
 # Optima that at least this share of a draw's starts reach are sought in the next draw.

@@ -20,7 +20,7 @@ from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
-from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
+from kdrbench.suite.reports.records import NO_KERNEL
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
     FORMATS,
@@ -34,6 +34,7 @@ from kdrbench.suite.reports.tables.labels import (
 from kdrbench.suite.reports.tables.numbers import quantity
 from kdrbench.suite.reports.tables.significance import P_OVERLAP, SIGNIFICANT, meaning, p_text, share_tested
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.systems.ikdr.config import Settings, settings_of
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray

@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.reports.records import IKDR, Config, experiments_of, is_redrawn
+from kdrbench.suite.reports.records import IKDR, Config, experiments_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.table import Column, Table, lay_out
+from kdrbench.suite.systems.ikdr.config import is_redrawn
 
 # Two means have a standard deviation, but say next to nothing.
 FEWEST_PARTITIONS = 5

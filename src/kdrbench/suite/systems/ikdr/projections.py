@@ -38,10 +38,11 @@ from kdrbench.suite.reports.figures.chart import (
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.records import Paradigm, Split, read_findings, split_of
+from kdrbench.suite.reports.records import read_findings
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.suite.systems.ikdr.config import sampling_of
-from kdrbench.suite.systems.ikdr.folds import Fold
+from kdrbench.suite.systems.ikdr.config import sampling_of, split_of
+from kdrbench.suite.systems.ikdr.definition import Paradigm
+from kdrbench.suite.systems.ikdr.folds import Fold, Split
 
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15

@@ -6,7 +6,7 @@ Runs that were stopped are drawn and counted, and enter no fit: of their time on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -20,10 +20,11 @@ from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import Page, Source
-from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
+from kdrbench.suite.reports.records import NO_KERNEL, Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.system import FIGURE_1B
 
 # Columns of the records and what they count.
@@ -70,29 +71,25 @@ class PowerLaw:
         return float(2.0 ** (self.level + self.exponent * math.log2(size)))
 
 
-def fit_power_law(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | None:
-    """Return the least-squares line through (log2 size, log2 time), with Student's t for its slope.
+def fit_power_law(points: Iterable[tuple[float, float]], least: float = 0.0) -> PowerLaw | None:
+    """Return the least-squares line through (log2 size, log2 time) of points, with Student's t for its slope.
 
-    ``None`` where fewer than three different sizes have a positive time: a line through two points has no interval.
+    Through those from the size ``least`` on where there are three such sizes, else through all. ``None`` where fewer
+    than three different sizes have a positive time: a line through two points has no interval.
     """
-    points = [(size, time) for size, time in zip(sizes, times, strict=True) if size > 0 and time > 0]
-    if len({size for size, _ in points}) < _FEWEST_SIZES:
+    known = [(size, time) for size, time in points if size > 0 and time > 0]
+    choices = ([(size, time) for size, time in known if size >= least], known)
+    fitted = next((some for some in choices if len(dict(some)) >= _FEWEST_SIZES), None)
+    if fitted is None:
         return None
-    x, y = np.log2(np.array(points)).T
+    x, y = np.log2(np.array(fitted)).T
     (var_x, covariance), (_, var_y) = np.cov(x, y, bias=True)
     slope = float(covariance / var_x)
     unexplained = max(0.0, 1.0 - covariance**2 / (var_x * var_y)) if var_y else 0.0
     half = half_width(len(x) - 2) * math.sqrt(unexplained * var_y / var_x / (len(x) - 2))
     level = float(y.mean() - slope * x.mean())
-    chosen = [size for size, _ in points]
-    return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
-
-
-def fit_large(sizes: Sequence[float], times: Sequence[float], least: float = MANY_SAMPLES) -> PowerLaw | None:
-    """Fit as :func:`fit_power_law` from the size ``least`` on where there are three such sizes, else with all."""
-    large = [(size, time) for size, time in zip(sizes, times, strict=True) if size >= least]
-    fitted = fit_power_law([size for size, _ in large], [time for _, time in large])
-    return fitted or fit_power_law(sizes, times)
+    sizes = [size for size, _ in fitted]
+    return PowerLaw(slope, slope - half, slope + half, level, min(sizes), max(sizes), len(fitted))
 
 
 def exponent_text(law: PowerLaw | None) -> str:
@@ -127,17 +124,16 @@ class SizeSeries:
     @property
     def law(self) -> PowerLaw | None:
         """The law of whole runs."""
-        return _law(self.axis, self.ended)
+        return fit_power_law(self.ended, self._least)
 
     @property
     def law_of_an_iteration(self) -> PowerLaw | None:
         """The law of time over iterations, which is what the papers analyse."""
-        return _law(self.axis, self.an_iteration)
+        return fit_power_law(self.an_iteration, self._least)
 
-
-def _law(axis: str, points: tuple[tuple[float, float], ...]) -> PowerLaw | None:
-    fit = fit_large if axis == "n_train" else fit_power_law
-    return fit([size for size, _ in points], [time for _, time in points])
+    @property
+    def _least(self) -> float:
+        return MANY_SAMPLES if self.axis == "n_train" else 0.0
 
 
 def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:

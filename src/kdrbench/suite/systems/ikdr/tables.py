@@ -22,20 +22,7 @@ from kdrbench.suite.findings.outcome import UNTIMED
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.making import Page, Source, sections_of_runs
 from kdrbench.suite.reports.protocol import departure
-from kdrbench.suite.reports.records import (
-    EIGENGAP,
-    NO_KERNEL,
-    REFERENCE,
-    Config,
-    Metric,
-    Paradigm,
-    Settings,
-    Split,
-    controls_of,
-    is_redrawn,
-    settings_of,
-    split_of,
-)
+from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config
 from kdrbench.suite.reports.tables.cells import (
     BOLD_MEANS,
     COMPONENTS,
@@ -80,8 +67,13 @@ from kdrbench.suite.reports.tables.table import (
     lay_out,
 )
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
+from kdrbench.suite.systems.ikdr.config import Settings, is_redrawn, settings_of, split_of
+from kdrbench.suite.systems.ikdr.controls import controls_of
+from kdrbench.suite.systems.ikdr.definition import EIGENGAP, Paradigm
+from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
+from kdrbench.suite.systems.ikdr.scores import Metric
 
 
 @dataclass(frozen=True, kw_only=True)
