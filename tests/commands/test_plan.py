@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from kdrbench.datasets import load_registry
-from kdrbench.solvers.registry import NAMED
 from support.command_line import kdrbench
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +110,6 @@ def test_the_record_of_the_papers_takes_32_core_hours(plan):
 
 def test_list_names_everything_with_a_line_on_each():
     said = json.loads(kdrbench("list", "--json", "--config", ROOT / "config.yaml").output)
-    assert list({**said["solvers"], **said["controls"]}) == list(NAMED)
     assert list(said["datasets"]) == list(load_registry())
     assert said["metric-learners"].keys() == {"nca", "lmnn", "dne"}
     assert said["experiments"]["table4_supervised"].startswith("Supervised IKDR")

@@ -111,6 +111,23 @@ def test_what_cannot_be_learned_from_is_refused(learner):
             learner.fit(features, labels)
 
 
+class Bad:
+    def __init__(self, learned):
+        self.learned = learned
+
+    def fit(self, features, labels):
+        return self.learned
+
+
+def test_a_learner_of_ones_own_must_return_a_map():
+    features, labels = small()
+    np.testing.assert_array_equal(learn_map(Bad(np.ones((3, 1))), features, labels), np.ones((3, 1)))
+    with pytest.raises(InputError, match=r"fit of Bad must return a map of shape \(3, d\).* returned shape \(2, 3\)"):
+        learn_map(Bad(np.ones((2, 3))), features, labels)
+    with pytest.raises(InputError, match="returned a map that is not finite"):
+        learn_map(Bad(np.full((3, 3), np.inf)), features, labels)
+
+
 def problem(seed=0, n_samples=14, n_features=3, k=2, **options):
     features, labels = random_samples(seed, n_samples=n_samples, n_features=n_features)
     return lmnn_objective(features, labels, k, **options)
