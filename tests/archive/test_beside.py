@@ -9,7 +9,6 @@ import pytest
 
 from kdrbench.suite.archive.beside import opened_beside
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.tables.labels import is_converged, method_label
 from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results
 
@@ -168,9 +167,3 @@ def test_a_method_is_not_compared_with_itself(own):
     done = kdrbench("compare", "dg", "dg", "--results", own)
     assert done.exit_code == 2
     assert "both solvers are 'dg'; name two that differ" in done.stderr
-
-
-def test_methods_of_a_reference_are_called_so():
-    assert method_label("dg_converged_reference") == "DG, converged, reference"
-    assert is_converged("dg_converged_reference")
-    assert not is_converged("dg_reference")

@@ -91,13 +91,6 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path):
     assert (done.exit_code, "\x1b" in done.stderr, "it must be a name" in done.stderr) == (2, False, True)
 
 
-def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path):
-    for text in ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}']:
-        (tmp_path / "config.json").write_text(text)
-        done = kdrbench("compare", "--results", tmp_path)
-        assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
-
-
 def test_what_cannot_be_compared_is_refused(results):
     for words, sentence in (
         (["compare", "ism"], "1 solver given; name two to compare, or none for all"),

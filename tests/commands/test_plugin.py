@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
@@ -19,6 +17,7 @@ from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.experiments.config import load_grid
 from support.command_line import kdrbench
+from support.helpers import scaled_wine
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -120,8 +119,7 @@ def test_the_message_of_an_optimiser_is_no_verdict(tmp_path):
 
 
 def known_problem():
-    features, labels = load_wine(return_X_y=True)
-    features = StandardScaler().fit_transform(features)
+    features, labels = scaled_wine()
     return supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
 
 

@@ -88,7 +88,7 @@ def test_the_status_of_the_only_configuration_needs_no_name(results):
 
 @pytest.mark.parametrize("command", ["papers", "reports"])
 def test_reports_without_a_frozen_configuration_are_refused(tmp_path, command):
-    for text in (None, "{", "\0", "[]", '{"name": "../../x"}'):
+    for text in (None, "{", "\0", "[]", "{}", '{"run": 3}', '{"a": NaN}', '{"name": "../../x"}'):
         config = tmp_path / "config.json"
         if text is not None:
             config.write_text(text)

@@ -1,4 +1,4 @@
-"""When a stored row is what is asked for now, and what is said where it is not."""
+"""What names a batch, when a stored row is what is asked for now, and what merging refuses."""
 
 import json
 from dataclasses import replace
@@ -9,6 +9,8 @@ from kdrbench import revisions
 from kdrbench.errors import DamagedError
 from kdrbench.revisions import Revision
 from kdrbench.status import Status
+from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import (
     Attestation,
     Attested,
@@ -20,7 +22,14 @@ from kdrbench.suite.engine.identity import (
     reasons,
 )
 from kdrbench.suite.engine.provenance import write_evidence
+from kdrbench.suite.engine.publish import merge_records
+from kdrbench.suite.engine.record import RecordError, write_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
+from support.configs import table_4_config
+from support.made_up import record
 from support.one_batch import batch_of
+from support.tiny_system import tiny_batch
 
 BATCH = batch_of("ism")
 
@@ -129,3 +138,100 @@ def test_evidence_is_named_by_its_content(tmp_path):
     assert set(paths) == {f"code-{first['code_id']}", f"env-{first['env_id']}"}
     assert "solvers.ism" in paths[f"code-{first['code_id']}"]
     assert "numpy" in paths[f"env-{first['env_id']}"]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_batch_survives_its_journey_through_a_file(place):
+    batch = load_grid(table_4_config()).batches()[place]
+    assert Batch.from_json(batch.to_json()) == batch
+    assert Batch.from_json(tiny_batch().to_json()) == tiny_batch()
+
+
+def test_names_are_those_of_files_and_rows():
+    batch = tiny_batch(runs=range(3, 5))
+    assert (batch.path, batch.cell_name) == ("e/tiny/it/3-4", "tiny/it")
+    assert batch.axes == [("e", "tiny", "it", n, half) for n in (3, 4) for half in ("first", "second")]
+
+
+def test_a_definition_is_the_same_whatever_the_revisions():
+    batch = replace(tiny_batch(answer=1), revisions={"solver/ism": "1.1"})
+    raised = replace(batch, revisions={"solver/ism": "2.1"})
+    assert raised.sha256 != batch.sha256 == replace(batch, revisions={"solver/ism": "1.2"}).sha256
+    assert raised.definition_sha256 == batch.definition_sha256
+
+
+def test_the_hash_of_a_definition_is_that_of_the_stored_rows():
+    batch = Batch("ikdr", "e", "iris", "d", ("gaussian", "ism"), {"method": {"method": "ism"}}, (0,), ((),), 0, 1)
+    assert batch.definition_sha256 == "17ac5fa8ff2d8d31070c5d40936853c7f8435d12c6ff82d61360e6763e4395cd"
+
+
+def test_what_decides_results_is_in_the_batch_and_limits_are_not():
+    def hashes(**changes):
+        config = table_4_config(datasets=["wine"], kernels=["gaussian"])
+        for path, value in changes.items():
+            *parents, last = path.split("__")
+            place = config
+            for key in parents:
+                place = place[key]
+            place[last] = value
+        return {batch.path: batch.sha256 for batch in load_grid(config).batches()}
+
+    base = hashes()
+    assert hashes(timing__strict=False) == base
+    assert hashes(limits__time_s=5) == hashes(timing__repeat_for_s=5) == base
+    assert hashes(experiments__table4_supervised__limits={"time_s": 7}) == base
+    assert hashes(experiments__table4_supervised__timed=False) == base
+    tighter = hashes(solvers__ism__tolerance=0.5)
+    assert {path for path in base if base[path] != tighter[path]} == {path for path in base if "/ism/" in path}
+    assert not set(hashes(seed=1).items()) & set(base.items())
+    harder = hashes(baselines__svm__penalty=9)
+    assert {path for path in base if base[path] != harder[path]} == {path for path in base if "/svm/" in path}
+    elsewhere = hashes(experiments__table4_supervised__start="random")
+    # Baselines have no start, and published variants one of their own.
+    own = ("/none/", "/dg/", "/sm/", "/gm/")
+    same = {path for path in base if base[path] == elsewhere[path]}
+    assert same == {path for path in base if any(name in path for name in own)}
+
+
+ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - number) for number in range(2)]
+EXPECTED = {row.axes: "today's" for row in ROWS}
+
+
+@pytest.fixture
+def rows(tmp_path):
+    write_records(tmp_path / "rows.jsonl", ROWS)
+    return tmp_path / "rows.jsonl"
+
+
+def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
+    table = tmp_path / "ikdr.csv"
+    backwards = dict(reversed(EXPECTED.items()))
+    assert merge_records([rows], IKDRRecord, backwards, table) == ROWS[::-1]
+    lines = read_csv(table)
+    assert [(line["run"], line["cost"], line["quality"], line["curvature"]) for line in lines] == [
+        ("1", "-2.0", "0.95", ""),
+        ("0", "-1.0", "0.95", ""),
+    ]
+    assert list(lines[0])[-2:] == ["drift", "drifted"]
+
+
+LAST = "row \\('e', 'wine', 'gaussian', 'ism', 0\\)"
+
+
+@pytest.mark.parametrize(
+    ("times", "expected", "message"),
+    [
+        (2, EXPECTED, rf"{LAST} occurs twice .* in .*rows\.jsonl"),
+        (
+            1,
+            EXPECTED | {(*ROWS[0].axes[:4], 7): "today's"},
+            r"without a record: 1 row, the first is .*'ism', 7\); run the",
+        ),
+        (1, {ROWS[0].axes: "today's"}, r"no row of the configuration: 1 record, one is .*'ism', 1\)"),
+        (1, dict.fromkeys(EXPECTED, "yesterday's"), rf"{LAST} in .*rows.jsonl was made for another definition"),
+    ],
+)
+def test_rows_that_are_not_those_expected_are_refused(rows, tmp_path, times, expected, message):
+    with pytest.raises(RecordError, match=message):
+        merge_records([rows] * times, IKDRRecord, expected, tmp_path / "ikdr.csv")
+    assert not (tmp_path / "ikdr.csv").exists()

@@ -18,7 +18,6 @@ from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
-from support.tiny_system import tiny_config, tiny_record
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,20 +146,6 @@ def test_batches_of_a_shared_job_are_distinguished(tmp_path):
         cells = progress_of(grid, tmp_path)
     assert [len(one.ended) for one in cells] == [4, 1, 0]
     assert [one.running and one.running.run for one in cells] == [None, 1, None]
-
-
-def test_a_run_of_several_rows_is_one_run(tmp_path):
-    grid = load_grid(tiny_config(answers={"it": 1}))
-    (batch,) = grid.batches()
-    hashes = batch.identity
-    rows = [tiny_record(half, timed=True, **hashes) for half in ("first", "second")]
-    append_records(tmp_path / "runs" / f"{grid.bundles()[0].path}.jsonl", rows)
-    (one,) = progress_of(grid, tmp_path)
-    assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)
-    assert (
-        next(progress_lines([one])) == "e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; runs 0-1 begun, but no "
-        "process here works on them"
-    )
 
 
 def test_a_lock_of_a_killed_job_or_of_another_machine_is_no_work(grid, results):

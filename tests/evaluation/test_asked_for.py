@@ -1,6 +1,7 @@
-"""The evaluators that are only asked for, autograd and the sum over pairs, against the dense arrays."""
+"""Evaluators that are only asked for, autograd, the sum over pairs and dense arrays, against each other."""
 
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +12,12 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import PassStoppedError
 from support import evaluation_cases
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
-from support.helpers import KERNELS, random_projection
+from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 N = 24
 DIFFERENTIABLE = {**KERNELS, "line": Polynomial(degree=1, offset=0.0), "combination": COMBINATION}
@@ -98,3 +100,43 @@ def test_oracles_they_lack_are_refused(evaluator, oracles):
         arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
         with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
             getattr(problem, oracle)(*arguments)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_first_surrogate_is_that_of_no_projection(name):
+    problem = small_problem(name)
+    reference = problem.surrogate(np.zeros((6, 2)))
+    np.testing.assert_allclose(problem.initial_surrogate(), reference, atol=1e-12 * np.abs(reference).max())
+
+
+def test_the_first_surrogate_does_not_vanish_with_the_slope():
+    features, labels = random_samples()
+    flat = supervised_problem(features, labels, Polynomial(degree=3, offset=0.0))
+    linear = small_problem("linear")
+    np.testing.assert_allclose(flat.initial_surrogate(), linear.initial_surrogate(), rtol=1e-12)
+
+
+def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
+    problem, projection = small_problem(), random_projection()
+    problem.value(projection)
+    problem.gradient(projection)
+    for _ in range(3):
+        problem.value_and_gradient(projection)
+    problem.hessian_vector(projection, projection)
+    problem.hessian(projection, projection)
+    problem.surrogate(projection)
+    problem.initial_surrogate()
+    fresh = problem.fresh()
+    assert fresh.value(projection) == problem.value(projection)
+    later = {"hessian_vector": 1, "hessian": 1, "surrogate": 2}
+    assert vars(problem.counters) == {"value": 2, "gradient": 1, "value_gradient": 3, **later}
+    assert problem.counters.total == 10
+    assert vars(fresh.counters) == {"value": 1, "gradient": 0, "value_gradient": 0, **dict.fromkeys(later, 0)}
+
+
+def test_a_projection_of_other_data_is_refused():
+    for problem in (small_problem(), DenseProblem(small_problem().objective)):
+        for oracle in ("value", "gradient", "value_and_gradient", "surrogate"):
+            for wrong in (np.ones((5, 2)), np.ones(6), np.ones((6, 2, 1))):
+                with pytest.raises(InputError, match=rf"must have 6 rows, got shape {re.escape(str(wrong.shape))}"):
+                    getattr(problem, oracle)(wrong)

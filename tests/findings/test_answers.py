@@ -10,9 +10,6 @@ import pytest
 from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, figure_sentence, question_of
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.findings.pairwise import matrix_of
-from kdrbench.suite.systems.atlas.optima import BestKnown, Solution
-from kdrbench.suite.systems.atlas.system import problem_of
-from support.configs import table_4_config
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, run, traced_runs
 
@@ -38,18 +35,6 @@ def answer(runs, folder, **experiment):
     config = grid_config(["e"], solvers=["ism", "gm", "dg"], datasets=["wine"])
     config["experiments"]["e"] |= experiment
     return answer_of("e", runs, config, folder)
-
-
-def test_a_stored_optimum_below_all_runs_is_the_best_known(race):
-    config = table_4_config()
-    config["experiments"]["e"] = config["experiments"]["table4_supervised"]
-    stored = Solution(-125.0, np.eye(13, 4))
-    known = BestKnown(config, {problem_of(config, "e", "wine", "gaussian", 0): stored})
-    near = nearness(*race, known).set_index(["method", "run"])
-    assert near.loc[("ism", 0), "gap"] == pytest.approx(0.2)
-    assert not near.loc[("ism", 0), "reached_1e-2"]
-    # Of the other folds nothing is stored.
-    assert near.loc[("ism", 1), "gap"] == 0.0
 
 
 def test_gaps_and_times_are_those_of_the_traces(race):
@@ -130,13 +115,6 @@ def test_controls_have_no_place_and_one_solver_no_matrix(race):
     runs, folder = race
     assert matrix(runs, folder, ["gm"]).solvers == ("ism", "dg")
     assert matrix(runs[runs["method"] == "ism"], folder) is None
-
-
-def test_without_traces_final_costs_decide_and_no_time_is_known(race):
-    runs, _ = race
-    found = matrix(runs, None)
-    assert [one.fine for one in found.overall] == [RUNS, RUNS, 0]
-    assert {cell.fine_ratio for cell in found.cells} == {None}
 
 
 def test_scaled_times_of_a_reference_are_compared_with_none():

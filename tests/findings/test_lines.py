@@ -7,21 +7,12 @@ from kdrbench.suite.findings.effects import Effect
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import TRAINING, UNEXPLAINED, reference_of
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from support.report_rows import kpca_run, run
+from support.report_rows import TABLE_4, experiment_of, kpca_run, run
 
-TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
 FOLDS = range(10)
-EXPERIMENT = {
-    "title": "T.",
-    "published": TABLE,
-    "paradigm": "supervised",
-    "datasets": ["wine", "face"],
-    "kernels": ["gaussian"],
-    "solvers": ["ism", "dg", "ism_converged", "dg_converged"],
-    "folds": 10,
-    "components": {"wine": 4, "face": 20},
-}
-PROTOCOL = EXPERIMENT | {"published": TABLE | {"protocol": True}, "datasets": ["wine"], "solvers": ["ism"]}
+MADE = {"published": TABLE_4, "paradigm": "supervised", "folds": 10, "components": {"wine": 4, "face": 20}}
+EXPERIMENT = experiment_of("ism", "dg", "ism_converged", "dg_converged", datasets=["wine", "face"], **MADE)
+PROTOCOL = EXPERIMENT | {"published": TABLE_4 | {"protocol": True}, "datasets": ["wine"], "solvers": ["ism"]}
 CONFIG = {"run": ["four", "unstratified"], "experiments": {"four": EXPERIMENT, "unstratified": PROTOCOL}}
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 from kdrbench import revisions
@@ -13,31 +12,18 @@ from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, per
 from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
 from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.dashboard_grid import values_of
-from support.report_rows import run, trace_line
+from support.report_rows import experiment_of, traced_runs
 
 FIRST, WARM = {"ism": 0.007, "dg": 0.028}, 0.0016
-EXPERIMENT = {
-    "title": "T.",
-    "datasets": ["wine"],
-    "kernels": ["gaussian"],
-    "solvers": [*FIRST],
-    "paradigm": "supervised",
-}
+EXPERIMENT = experiment_of(*FIRST, paradigm="supervised")
 
 
 @pytest.fixture
 def runs(tmp_path):
     """Six folds of two solvers, whose repeats are far quicker than their first solve, and their traces."""
-    lines = []
-    for solver, seconds in FIRST.items():
-        for fold in range(6):
-            for time_s, cost in ((seconds / 2, -1.0), (seconds, -2.0)):
-                lines.append(trace_line(solver, fold, time_s=time_s, cost=cost, stationarity=0.1, calls=1))
-    (tmp_path / "traces.jsonl").write_text("".join(lines))
-    times = {"warm_s": WARM, "cpu_s": 0.003, "repeats": 9, "cost": -2.0, "trace_file": "traces.jsonl"}
-    return pd.DataFrame(
-        [run("wine", name, fold, time_s=one, **times) for name, one in FIRST.items() for fold in range(6)]
-    )
+    traces = {solver: [[(seconds / 2, -1.0), (seconds, -2.0)]] * 6 for solver, seconds in FIRST.items()}
+    point = {"stationarity": 0.1, "calls": 1}
+    return traced_runs(tmp_path, traces, point=point, warm_s=WARM, cpu_s=0.003, repeats=9)
 
 
 def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):

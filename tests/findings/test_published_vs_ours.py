@@ -16,22 +16,15 @@ from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.configs import whole_config
-from support.report_rows import run
+from support.report_rows import experiment_of, run
 
 TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
 TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}
 
 
 def experiment(published, **changes):
-    return {
-        "title": "A table.",
-        "published": published,
-        "paradigm": published["setting"],
-        "datasets": ["wine", "cancer-137"],
-        "kernels": ["gaussian"],
-        "solvers": ["ism", "ism_2018"],
-        "split": "none",
-    } | changes
+    made = {"published": published, "paradigm": published["setting"], "split": "none"}
+    return experiment_of("ism", "ism_2018", datasets=["wine", "cancer-137"], **made) | changes
 
 
 def clustering(dataset, solver, **columns):

@@ -1,18 +1,25 @@
-"""The page of what was found of the papers, of records that were made up."""
+"""The page of what was found of the papers, its first sentence, and what the dashboard reads of claims."""
 
+import json
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from kdrbench.suite.experiments.results import read_frozen
-from kdrbench.suite.findings.finding import Decision, Finding
+from kdrbench.suite.findings.answers import answer_of, leading_of, own_solvers
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.claims import CLAIMS, claims_json, decide_claims
+from kdrbench.suite.findings.finding import Claim, Decision, Finding
 from kdrbench.suite.findings.source import Source
 from kdrbench.suite.findings.summary import Summary, escape, summary, write_summaries
+from kdrbench.suite.reports.dashboard.rendering import slug
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from support.dashboard_grid import grid_config
 from support.record_folders import folder_of
+from support.report_rows import TABLE_4, traced_runs
 
-PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
+PAPER = {"published": TABLE_4}
 
 
 @pytest.fixture
@@ -119,3 +126,101 @@ def test_records_of_no_paper_have_no_page(tmp_path):
     config["experiments"]["first"].pop("published", None)
     source = Source(config, folder, folder)
     assert not list(write_summaries(source, tmp_path / "out"))
+
+
+def test_every_claim_is_undecided_without_records():
+    assert len(CLAIMS) == 40
+    for claim in CLAIMS:
+        result = claim.decide(Records())
+        assert result.decision is Decision.UNDECIDED
+        assert result.evidence.startswith("lacking: ")
+        if "2006" in claim.paper or "2010" in claim.paper:
+            assert ".csv)" in result.evidence
+    # Pages lead to a claim by its words.
+    assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_json_holds_decision_evidence_and_note():
+    result = Finding(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)", "one cell is 11 %")
+    found = [(Claim("n < 5.", "Paper", "Table 1", lambda records: result, "n is below 5", "ours: 5"), result)]
+    words = {"claim": "n < 5.", "paper": "Paper", "where": "Table 1", "verdict": "contradicted"}
+    words |= {"measure": "7 of 9 (78 %)", "power": "one cell is 11 %", "evidence": "n = 7 & more", "note": "so"}
+    words |= {"holds": "n is below 5", "threshold": "ours: 5"}
+    assert json.loads(claims_json(found)) == [words]
+
+
+def records_of(published):
+    """Rows of all systems, of one experiment each, which names what ``published`` says."""
+    systems = {"ikdr": "runs", "kpca_trick": "kpca", "kpca_figures": "tricks", "low_rank": "low_rank"}
+    experiments = {name: {"system": name, **published.get(name, {})} for name in systems}
+    tables = {name: pd.DataFrame({"experiment": [name]}) for name in systems}
+    found = Records.of(tables, {"run": list(systems), "experiments": experiments})
+    return found, {name: len(getattr(found, of)) for name, of in systems.items()}
+
+
+def test_experiments_that_name_no_paper_decide_nothing():
+    own, counts = records_of({})
+    assert set(counts.values()) == {0}
+    assert decide_claims(own) == []
+
+
+def test_claims_count_experiments_that_name_their_paper_alone():
+    one, counts = records_of({"kpca_trick": {"published": {"paper": "kpca_trick"}}})
+    assert counts == {"ikdr": 0, "kpca_trick": 1, "kpca_figures": 0, "low_rank": 0}
+    # A paper of another system is none of this one's.
+    assert records_of({"ikdr": {"published": {"paper": "lowrank2006"}}})[1]["ikdr"] == 0
+    assert one.config["run"] == ["kpca_trick"]
+
+
+N_RUNS = 10
+SOONEST, LATER, SHORT = [(1.0, -100.0)], [(36.0, -100.0)], [(0.1, -99.0)]
+
+
+def raced(folder, own="support.misbehaving:Raises", **curves):
+    """Return the answer on solvers with the same curve in all runs; ``mine`` has the method ``own``."""
+    runs = traced_runs(folder, {name: [curve] * N_RUNS for name, curve in curves.items()})
+    included = runs["method"].str.endswith("_reference")
+    runs.loc[included, ["time_s", "timed"]] = [None, False]
+    config = grid_config(["e"], solvers=list(curves), datasets=["wine"])
+    config["solvers"] |= {"mine": {"method": own}, "ism_reference": {"method": "ism"}}
+    return answer_of("e", runs, config, folder), config
+
+
+@pytest.mark.parametrize(
+    ("curves", "words"),
+    [
+        (
+            {"mine": LATER, "ism": SOONEST, "dg": SHORT},
+            "10 of 10 runs (36\u00d7 the least time); ISM in 10 of 10 (1\u00d7 the least time).",
+        ),
+        (
+            {"mine": SHORT, "ism": SOONEST, "gm": LATER},
+            "0 of 10 runs; ISM in 10 of 10 (1\u00d7 the least time); GM in 10 of 10 (36\u00d7 the least time).",
+        ),
+        # Times of a reference are compared with none.
+        (
+            {"mine": LATER, "ism_reference": SOONEST},
+            "10 of 10 runs (1\u00d7 the least time); ISM (reference) in 10 of 10.",
+        ),
+    ],
+)
+def test_it_is_named_first_beside_the_best_others(tmp_path, curves, words):
+    answer, _ = raced(tmp_path, **curves)
+    assert answer.own
+    assert answer.text == f"mine reaches the best known cost within 1e-6 in {words}"
+
+
+def test_a_solver_is_ones_own_by_its_method_or_beside_a_reference(tmp_path):
+    _, config = raced(tmp_path, mine=LATER, ism=SOONEST)
+    assert own_solvers("e", config) == ["mine"]
+    config["solvers"]["mine"] = {"method": "ism"}
+    assert own_solvers("e", config) == []
+    config["experiments"]["e"]["solvers"].append("ism_reference")
+    assert own_solvers("e", config) == ["mine", "ism"]
+
+
+def test_the_experiment_of_ones_own_solver_leads(tmp_path):
+    mine, _ = raced(tmp_path, mine=LATER, ism=SOONEST)
+    other, _ = raced(tmp_path, ism=SOONEST, dg=SHORT, gm=LATER)
+    assert not other.own
+    assert leading_of([other, mine]) is mine

@@ -5,9 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 from sklearn.metrics import normalized_mutual_info_score
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import build_kernel
@@ -15,16 +13,12 @@ from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, make_start, solve
 from kdrbench.solvers.authors import AuthorsDG, AuthorsGM, AuthorsISM, AuthorsSM
+from support.helpers import scaled_wine
 
 Q = 4
 POLYNOMIAL = {"family": "polynomial", "degree": 3, "offset": 1, "scale": "1/q"}
 GAUSSIAN = {"family": "gaussian", "sigma": "median"}
-
-
-@cache
-def wine():
-    features, labels = load_wine(return_X_y=True)
-    return StandardScaler().fit_transform(features), labels
+wine = cache(scaled_wine)
 
 
 def problem_of(kernel, labels=None):

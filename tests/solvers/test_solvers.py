@@ -1,4 +1,4 @@
-"""What every solver must do, whichever it is; test_matrix.py says what it must reach."""
+"""What every solver must do, whichever it is, and what it must reach on every problem from the surrogate's start."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.geometry.stiefel import feasibility_error
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from support.helpers import random_projection, small_problem, solved
+from support.solver_cases import CASES, ROUNDING
 
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
 # Each method, and the published variants of the rivals.
@@ -79,3 +80,74 @@ def test_bad_starts_are_refused(start, message):
     made = (lambda: make_start(start[0], problem, start[1], None)) if isinstance(start, tuple) else start
     with pytest.raises(InputError, match=message):
         solve(build_solver({"method": "ism"}), problem, made, IterationMonitor())
+
+
+PRECISE = {
+    method: {"method": method}
+    for method in (
+        *("ism_safeguarded", "stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient"),
+        *("riemannian_lbfgs", "scipy_lbfgs"),
+    )
+}
+# What F may be below the maximum, as a share of it.
+LOOSE = {
+    "ism": ({"method": "ism"}, 5e-3),
+    "ism_2018": ({"method": "ism_2018"}, 5e-3),
+    "dimension_growth": ({"method": "dimension_growth"}, 5e-3),
+    "dimension_growth, published": ({"method": "dimension_growth", "variant": "published"}, 2e-2),
+    "stiefel_cayley, published": ({"method": "stiefel_cayley", "variant": "published"}, 1e-6),
+    "grassmann_trust_region, published": ({"method": "grassmann_trust_region", "variant": "published"}, 1e-6),
+}
+AUTOGRAD = "grassmann_trust_region, published"
+
+
+def products(solvers, of_every_case):
+    """Pair solvers with the cases that they know: daily those of one solver, the Gaussian's, and a diagonal."""
+    pairs = []
+    for row, solver in enumerate(solvers):
+        known = [case for case in CASES if solver != AUTOGRAD or case.autograd_knows_it]
+        daily = {"gaussian", known[row].name, known[-row - 2].name}
+        for case in known:
+            marks = () if solver == of_every_case or case.name in daily else pytest.mark.whole
+            pairs.append(pytest.param(solver, case, marks=marks, id=f"{solver}-{case.name}"))
+    return pairs
+
+
+def solved_case(case, definition):
+    problem = case.problem()
+    start = make_start("surrogate", problem, case.n_components, np.random.default_rng(0))
+    return problem.fresh(), start, solved(problem, start=start, **definition)
+
+
+def assert_sound(problem, start, result, statuses=(Status.CONVERGED,)):
+    assert result.status in statuses, result.message
+    assert result.message
+    assert result.projection.shape == start.shape
+    assert feasibility_error(result.projection) <= 1e-12
+    before = problem.value(start)
+    assert problem.value(result.projection) >= before - 1e-12 * abs(before)
+
+
+@pytest.mark.parametrize(("solver", "case"), products(PRECISE, "ism_safeguarded"))
+def test_precise_solvers_are_stationary_and_reach_the_maximum(solver, case):
+    problem, start, result = solved_case(case, PRECISE[solver])
+    assert_sound(problem, start, result)
+    gradient = problem.gradient(result.projection)
+    if case.n_components < problem.n_features:
+        assert relative_stationarity(result.projection, gradient) <= 1e-6
+    reached = problem.value(result.projection)
+    wanted = case.optimum if solver == "ism_safeguarded" else case.local_optimum or case.optimum
+    assert reached == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("solver", "case"), products(LOOSE, "dimension_growth"))
+def test_other_rules_end_within_a_share_of_the_maximum(solver, case):
+    definition, share = LOOSE[solver]
+    problem, start, result = solved_case(case, definition)
+    if case.ism_cycles and solver.startswith("ism"):
+        assert result.status is Status.MAX_ITERATIONS
+        return
+    assert_sound(problem, start, result, (Status.CONVERGED, Status.STALLED))
+    reached = problem.value(result.projection)
+    assert reached >= (1.0 - share) * (case.local_optimum or case.optimum)
+    assert reached <= (1.0 + ROUNDING) * case.optimum

@@ -143,11 +143,6 @@ class HasItsOwnStatus(Misbehaving):
         return SolverOutcome(start, "fine", "")
 
 
-class ImportsWhatIsNotThere(Misbehaving):
-    def go_wrong(self):
-        import no_such_module  # noqa: F401
-
-
 class WantsAnOracle(Misbehaving):
     requires: ClassVar[frozenset[str]] = frozenset({"third_derivative"})
 
@@ -211,11 +206,6 @@ class FitsTooLong(MisbehavingBaseline):
 
     def predict(self, features):
         return np.zeros(len(features), dtype=int)
-
-
-class FitsWithWhatIsNotThere(MisbehavingBaseline):
-    def fit(self, features, labels, n_components, rng):
-        import no_such_module  # noqa: F401
 
 
 class FitsTooMuch(MisbehavingBaseline):

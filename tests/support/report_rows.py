@@ -28,6 +28,10 @@ def _shared(dataset, number, **columns):
     return shared | _PROVENANCE | dict.fromkeys(_WORDS, "") | columns
 
 
+# The published table that most of these experiments make again.
+TABLE_4 = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+
+
 def run(dataset, method, number, **columns):
     """A row of IKDR."""
     row = {"kernel": "gaussian", "method": method, "paradigm": "supervised", "split": "folds", "cost": -1311.0}
@@ -56,13 +60,21 @@ def trace_line(method, number, *, dataset="wine", kernel="gaussian", **point):
     return json.dumps({"cell": f"{dataset}/{kernel}/{method}", "run": number} | point) + "\n"
 
 
-def traced_runs(folder, traces, kernel="gaussian", **columns):
-    """Write traces, by solver a list of (seconds, cost) of each run, and return the rows that end there."""
+def experiment_of(*solvers, datasets=("wine",), kernels=("gaussian",), **more):
+    """What reports read of the definition of an experiment."""
+    return {"title": "T.", "datasets": [*datasets], "kernels": [*kernels], "solvers": [*solvers]} | more
+
+
+def traced_runs(folder, traces, kernel="gaussian", point=None, **columns):
+    """Write traces, by solver a list of (seconds, cost) of each run, and return the rows that end there.
+
+    ``point`` is what else is said at each point, ``columns`` are those of every row.
+    """
     rows = []
     for method, runs in traces.items():
         place = f"{kernel}-{method}.jsonl"
         lines = [
-            trace_line(method, number, kernel=kernel, time_s=time, cost=cost)
+            trace_line(method, number, kernel=kernel, time_s=time, cost=cost, **point or {})
             for number, points in enumerate(runs)
             for time, cost in points
         ]

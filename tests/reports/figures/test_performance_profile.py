@@ -7,7 +7,7 @@ import pytest
 from kdrbench.suite.reports.figures.chart import Scale
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile, profile
-from support.report_rows import run, trace_line, traced_runs
+from support.report_rows import experiment_of, run, trace_line, traced_runs
 
 
 def test_the_profile_is_dolan_and_mores():
@@ -90,14 +90,11 @@ def test_the_solvers_that_ran_together_most_often_are_compared(traces):
     assert len(draw(chart).axes) == 4
 
 
-ALONE = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
-
-
 def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     # Each fold falls from -1 to -2 within a second; every next one begins when the one before it has ended.
     traces = [[(1 + fold + step / 4, -1 - step / 4) for step in range(5)] for fold in range(5)]
     runs = traced_runs(tmp_path, {"ism": traces})
-    (panel,) = cost_against_time(runs, tmp_path, "e", ALONE).panels
+    (panel,) = cost_against_time(runs, tmp_path, "e", experiment_of("ism")).panels
     (median,) = [series for series in panel.series if series.label == "median"]
     for curve in (median.y, median.lower, median.upper):
         assert (np.diff(curve) <= 0).all()

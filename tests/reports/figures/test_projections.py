@@ -20,16 +20,9 @@ from kdrbench.suite.systems.ikdr.projections import (
     principal_coordinates,
     scatter,
 )
-from support.report_rows import run
+from support.report_rows import experiment_of, run
 
-EXPERIMENT = {
-    "title": "T.",
-    "paradigm": "supervised",
-    "datasets": ["wine"],
-    "kernels": ["gaussian"],
-    "solvers": ["ism", "ism_converged"],
-    "folds": 10,
-}
+EXPERIMENT = experiment_of("ism", "ism_converged", paradigm="supervised", folds=10)
 
 
 def plane(angle, n_features=5):

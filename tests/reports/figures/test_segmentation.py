@@ -8,24 +8,17 @@ import pytest
 from PIL import Image
 
 from kdrbench.datasets import Dataset, save_prepared
-from kdrbench.datasets.load import picture_bytes
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Chart, from_png
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.systems.ikdr.projections import mean_faces, segmentation, segmented
-from support.report_rows import run
+from support.report_rows import experiment_of, run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.
 BLUE, DARK, RED, WHITE = [0, 0, 200], [100, 0, 0], [200, 0, 0], [250, 250, 250]
 PIXELS = np.array([[RED, RED, RED, DARK], [WHITE, BLUE, BLUE, WHITE]], dtype=np.uint8)
 GIVEN, FOUND = np.array([1, 1, 1, 0]), np.array([0, 1, 1, 0])
-EXPERIMENT = {
-    "title": "T.",
-    "paradigm": "alternative",
-    "datasets": ["flower", "four-gaussians", "face"],
-    "kernels": ["gaussian"],
-    "solvers": ["ism"],
-}
+EXPERIMENT = experiment_of("ism", paradigm="alternative", datasets=["flower", "four-gaussians", "face"])
 
 
 def colours():
@@ -120,8 +113,3 @@ def test_paper_shows_the_pixels_as_they_are(folder, runs):
     # Greys are not stretched: the means of two clusters can be compared.
     assert {image.get_clim() for image in shown[3:]} == {(0, 255)}
     assert [part.get_suptitle()[:6] for part in figure.subfigs] == ["Flower", "Face: "]
-
-
-def test_only_images_are_pictures():
-    with pytest.raises(DataError, match="data set 'wine' is no image of which the colours are the samples"):
-        picture_bytes("wine")

@@ -2,14 +2,13 @@
 
 import itertools
 
-import pandas as pd
 import pytest
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.systems.ikdr.size_series import SizeSeries, scaling_chart
-from support.report_rows import run, trace_line
+from support.report_rows import experiment_of, traced_runs
 
 PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10", "lbfgs", "scipy"),
@@ -63,22 +62,12 @@ def test_own_solvers_take_what_is_left_and_change_no_other():
     assert styles_of([*own, "mine_7"])["mine_7"] == styles["mine_0"]
 
 
-def traced(folder, solvers):
-    for solver in solvers:
-        (folder / f"wine-{solver}.jsonl").write_text(
-            trace_line(solver, 0, time_s=0.5, cost=-1.0, calls=2, stationarity=0.1)
-        )
-    return pd.DataFrame(
-        [run("wine", solver, 0, experiment="e", trace_file=f"wine-{solver}.jsonl") for solver in solvers]
-    )
-
-
 def test_all_figures_draw_a_solver_alike(tmp_path):
     solvers = ["mine", "gm", "ism_converged", "ism"]
     defined = ["ism", "gm", "other", "mine"]
     styles = styles_of([*defined, *solvers])
-    runs = traced(tmp_path, solvers)
-    experiment = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": solvers}
+    runs = traced_runs(tmp_path, {name: [[(0.5, -1.0)]] for name in solvers}, point={"calls": 2, "stationarity": 0.1})
+    experiment = experiment_of(*solvers)
     points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))
     sizes = [SizeSeries("n_train", "linear", "pairs", (), name, points, (), points, 0) for name in solvers]
     charts = [

@@ -12,16 +12,10 @@ from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.cells import COMPONENTS
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.tables import compared_cells
-from support.report_rows import run
+from support.report_rows import TABLE_4, experiment_of, run
 
-EXPERIMENT = {
-    "title": "A table.",
-    "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
-    "datasets": ["wine", "wdbc"],
-    "kernels": ["gaussian", "polynomial"],
-    "solvers": ["ism", "dg"],
-    "baselines": ["svm", "lda_svm", "pca_svm"],
-}
+OURS = {"datasets": ["wine", "wdbc"], "kernels": ["gaussian", "polynomial"]}
+EXPERIMENT = experiment_of("ism", "dg", **OURS, published=TABLE_4, baselines=["svm", "lda_svm", "pca_svm"])
 
 
 def baseline(dataset, name, fold, **columns):

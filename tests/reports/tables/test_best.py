@@ -8,10 +8,10 @@ from kdrbench.suite.reports.tables.cells import BOLD_MEANS
 from kdrbench.suite.reports.tables.table import Table, render_html, render_latex
 from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
 from kdrbench.suite.systems.kpca_trick.tables import kpca_tables
-from support.report_rows import kpca_run, run
+from support.report_rows import experiment_of, kpca_run, run
 
 SOLVERS = ["ism", "dg", "sm"]
-EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": SOLVERS}
+EXPERIMENT = experiment_of(*SOLVERS)
 
 
 @pytest.mark.parametrize(

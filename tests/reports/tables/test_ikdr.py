@@ -17,7 +17,7 @@ from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.config import Settings
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
 from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
-from support.report_rows import run, trace_line
+from support.report_rows import TABLE_4, experiment_of, run, trace_line
 
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
 
@@ -27,13 +27,8 @@ def laid_out(experiment, runs=None):
     return ikdr_table("e", cells, experiment)
 
 
-EXPERIMENT = {
-    "title": "A table of 100% & more_or_less.",
-    "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
-    "datasets": ["wine", "wdbc"],
-    "kernels": ["gaussian"],
-    "solvers": ["ism", "dg", "sm"],
-}
+TITLE = "A table of 100% & more_or_less."
+EXPERIMENT = experiment_of("ism", "dg", "sm", datasets=["wine", "wdbc"], published=TABLE_4, title=TITLE)
 
 RUNS = pd.DataFrame(
     [

@@ -6,12 +6,11 @@ import pytest
 
 from kdrbench.suite.systems.ikdr.partitions import FEWEST_PARTITIONS, Partitions
 from kdrbench.suite.systems.ikdr.tables import compared_cells
-from support.report_rows import run
+from support.report_rows import TABLE_4, experiment_of, run
 
 FOLDS = 10
 REDRAWN = {"datasets": ["wine"], "paradigm": "supervised", "folds": FOLDS, "partitions": 6, "components": {"wine": 4}}
-TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
-PRINTED = {"title": "T.", "published": TABLE, "kernels": ["gaussian"], "solvers": ["ism", "dg"], **REDRAWN}
+PRINTED = experiment_of("ism", "dg", **REDRAWN, published=TABLE_4)
 CONFIG = {"run": ["again", "e"], "experiments": {"again": REDRAWN, "e": PRINTED | {"partitions": 1}}}
 MEANS = [-1310.0, -1311.0, -1312.0, -1310.5, -1311.5, -1309.0]
 
@@ -83,7 +82,7 @@ def test_a_table_judges_by_them():
 
 @pytest.mark.parametrize(("one_draw", "share"), [(True, (FOLDS + 1) / 2), (False, 1.0)])
 def test_a_printed_draw_is_compared_with_single_draws(one_draw, share):
-    table = {**TABLE, "setting": "unsupervised"} if one_draw else TABLE
+    table = {**TABLE_4, "setting": "unsupervised"} if one_draw else TABLE_4
     experiment = PRINTED | {"published": table, "split": "subsets", "rows": {"wine": 100}, "solvers": ["ism"]}
     drawn = pd.DataFrame([row | {"experiment": "e", "cost": row["cost"] / 50} for row in rows([-1310.0], 3.0)])
     (cost,) = [cell for cell in compared_cells(drawn, experiment) if cell.metric == "cost"]

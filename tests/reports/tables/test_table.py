@@ -69,20 +69,16 @@ def test_numbers_have_minus_signs_and_powers_in_latex():
 
 
 @pytest.mark.parametrize(
-    ("name", "label"),
-    [("my_solver", "my_solver"), ("ism_2018", "ISM 2018"), ("dg_converged", "DG, converged"), ("sm_10", "SM 10")],
-)
-def test_a_solver_of_ones_own_is_printed_as_it_is_called(name, label):
-    assert method_label(name) == label
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
+    ("label_of", "name", "label"),
     [
-        ("gaussian_polynomial", "Gaussian + polynomial"),
-        ("my_kernel", "my_kernel"),
-        ("relative_10", "Relative, 10 neighbours"),
+        (method_label, "my_solver", "my_solver"),
+        (method_label, "ism_2018", "ISM 2018"),
+        (method_label, "dg_converged_reference", "DG, converged, reference"),
+        (method_label, "sm_10", "SM 10"),
+        (kernel_label, "gaussian_polynomial", "Gaussian + polynomial"),
+        (kernel_label, "my_kernel", "my_kernel"),
+        (kernel_label, "relative_10", "Relative, 10 neighbours"),
     ],
 )
-def test_a_kernel_of_a_user_is_no_combination(name, label):
-    assert kernel_label(name) == label
+def test_what_is_a_users_own_is_printed_as_it_is_called(label_of, name, label):
+    assert label_of(name) == label

@@ -10,7 +10,6 @@ from sklearn.svm import SVC
 
 from kdrbench.baselines import build_baseline
 from kdrbench.datasets import load_dataset
-from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.kernels import build_kernel
@@ -18,12 +17,11 @@ from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import make_fold
-from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, grid_of, run_batch, workspace_of
+from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, grid_of, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2
@@ -176,14 +174,6 @@ def test_a_run_that_is_stopped_once_from_outside_is_made_again(files, tmp_path, 
     assert (record.status, record.message) == ("converged", "went well after all")
 
 
-@pytest.mark.attack("signals: of a run")
-def test_a_run_without_its_guardian_leaves_no_row(files):
-    with pytest.raises(SupervisionError, match="the guardian of a run was killed"):
-        run("support.misbehaving:KillsItsGuardian", files)
-    assert not files.records.exists()
-    assert workspace_of(files, batch_of("support.misbehaving:KillsItsGuardian")).records() == []
-
-
 def test_all_solvers_share_splits_and_starts(good, tmp_path):
     first = {trace_of(good[1])[0]["cost"]}
     for method in ("stiefel_cayley", "support.misbehaving:Raises"):
@@ -201,19 +191,6 @@ def test_a_trace_counts_the_calls_of_oracles(files):
     assert calls == sorted(calls)
     assert calls[-1] == sum(counted) + record.hessian_calls + record.surrogate_calls
     assert 0 < calls[1] < calls[-1]
-
-
-@pytest.mark.parametrize(
-    ("solver", "error", "message"),
-    [
-        ("ImportsWhatIsNotThere", SupervisionError, "the bench failed within the run"),
-        ("WantsAnOracle", InputError, "WantsAnOracle needs the oracle third_derivative, which DispatchedProblem does"),
-    ],
-)
-def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, message):
-    with pytest.raises(error, match=message):
-        run(f"support.misbehaving:{solver}", files)
-    assert not files.records.exists()
 
 
 def baseline_batch(method, *, folds=1):
