@@ -362,7 +362,7 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
     coverage = printed_cells(records, tables, "time_s", methods, bounds=bounds)
     if (rows := coverage.rows).empty:
         return coverage
-    counts = is_usable(rows, "time_s") & rows.index.isin(clean_times(rows).index)
+    counts = pd.Series(is_usable(rows, "time_s") & rows.index.isin(clean_times(rows).index), rows.index)
     rows = rows.assign(time_s=rows["time_s"].where(counts))
     # A few folds of ten with a time that counts would let chance choose them.
     is_enough = counts.groupby(rows["cell"]).transform("mean") >= 0.5

@@ -14,6 +14,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
@@ -64,6 +65,8 @@ def draw(chart: Chart) -> Figure:
     # Names beside the rows of a panel take half a column.
     width = COLUMN_WIDTH * columns if named or columns == 1 else PAGE_WIDTH
     figure = Figure(dpi=_DPI, layout="constrained")
+    # Words that it measures for the layout are not measured again for the PNG.
+    FigureCanvasAgg(figure)
     handles: dict[str, Artist] = {}
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):

@@ -54,15 +54,18 @@ class Partitions:
                 self._add(runs[runs["experiment"] == name], experiment)
 
     def _add(self, runs: pd.DataFrame, experiment: Mapping[str, Any]) -> None:
-        for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
-            if (cell["status"] == str(Status.FAILED)).any():
+        axes, numbers = ["dataset", "kernel", "method"], [name for name in _TITLES if name in runs]
+        # Of these columns alone: a row has some hundred.
+        for cell, rows in runs[[*axes, "status", "partition", *numbers]].groupby(axes, sort=False):
+            if (rows["status"] == str(Status.FAILED)).any():
                 continue
-            for number in (name for name in _TITLES if name in cell):
-                whole = cell.dropna(subset=[number]).groupby("partition")[number]
+            dataset, kernel, method = map(str, cell)
+            for number in numbers:
+                whole = rows.groupby("partition")[number]
                 means = whole.mean()[whole.count() == int(experiment["folds"])]
                 if len(means) >= FEWEST_PARTITIONS:
-                    place = _place(experiment, str(dataset), str(kernel), str(method), number)
-                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), str(method)))
+                    place = _place(experiment, dataset, kernel, method, number)
+                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), method))
 
     def rows(self) -> Iterator[tuple[Place, Spread]]:
         """Yield every spread that is known with its place."""

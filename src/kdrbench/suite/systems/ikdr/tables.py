@@ -123,6 +123,7 @@ def compared_cells(
     compared = []
     for dataset in experiment["datasets"]:
         for kernel, methods, metrics in groups:
+            here = runs.loc[(runs["dataset"] == dataset) & (runs["kernel"] == kernel), ["run", "method", *metrics]]
             for metric in metrics:
                 words = NO_CELL if metric == "warm_s" else "not run"
                 absent = Cell(metric, None, None, words, "", 0, 0, complete=False)
@@ -130,7 +131,6 @@ def compared_cells(
                 competing = {name: cell for name, cell in ours.items() if name not in controls}
                 # Of numbers of components none is the best, and gaps are costs once more.
                 competing = {} if metric in (COMPONENTS, GAP) else competing
-                here = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
                 values = here.pivot(index="run", columns="method", values=metric)
                 best = _best(competing, values, metric, lowest=not MEASURES[names[metric]].highest_is_best)
                 for name, cell in ours.items():
