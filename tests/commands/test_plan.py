@@ -72,8 +72,10 @@ def test_a_target_is_planned_with_all_it_waits_for(plan, target, experiments):
 def test_experiments_outside_the_run_are_planned_by_name(plan):
     done = plan("noise", "--json")
     assert done.exit_code == 0, done.output
-    # Three methods, 200 draws.
-    assert [(one["experiment"], one["runs"]) for one in json.loads(done.output)["experiments"]] == [("noise", 3 * 200)]
+    # 200 draws of three methods, and 20 of a slow one.
+    assert [(one["experiment"], one["runs"]) for one in json.loads(done.output)["experiments"]] == [
+        ("noise", 3 * 200 + 20)
+    ]
 
 
 def test_an_experiment_of_ones_own_needs_no_checkout(tmp_path, monkeypatch):
@@ -104,7 +106,7 @@ def test_the_record_of_the_papers_takes_32_core_hours(plan):
     assert done.exit_code == 0, done.output
     experiments = json.loads(done.output)["experiments"]
     run = yaml.safe_load((ROOT / "config.yaml").read_text())["run"]
-    last = ["league_small", "league_small_tuned", "noise", "noise_umap", "atlas"]
+    last = ["league_small", "league_small_tuned", "noise", "atlas"]
     assert [one["experiment"] for one in experiments] == [*run, *last]
     assert round(sum(one["core_s"] for one in experiments) / 3600) == 32
 

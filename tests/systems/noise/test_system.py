@@ -47,6 +47,7 @@ def test_labels_that_mean_something_are_not_taken_for_noise():
 def test_faults_of_the_configuration_are_named():
     for changes, message in [
         ({"methods": ["lad"]}, "noise.methods: unknown method 'lad'"),
+        ({"draws_of": {"nac": 3}}, "noise.draws_of: unknown method 'nac'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels"),
         ({"datasets": ["gyrb-standin"]}, "data set 'gyrb-standin' has no features"),
     ]:

@@ -24,7 +24,7 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
 from kdrbench.suite.systems.league.system import faults_of_folds
-from kdrbench.suite.systems.schemas import NAMES, integer, report
+from kdrbench.suite.systems.schemas import NAMES, integer, report, unknown_names
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -36,6 +36,11 @@ SCHEMA: Config = {
         "components": integer(1, "how many each method learns"),
         "permutations": integer(1, "refits of a test at most; hopeless ones stop early"),
         "draws": integer(1, "how often the labels are permuted"),
+        "draws_of": {
+            "type": "object",
+            "additionalProperties": integer(),
+            "description": "the same for methods that are slow, by name",
+        },
     },
 }
 _TABLE = report("noise", "noise", "noise.tables:page")
@@ -73,8 +78,11 @@ class NoiseSystem(System):
     )
 
     def faults(self, experiment: Config, config: Config) -> Iterator[str]:
-        """Return the faults of an experiment."""
-        return faults_of_folds(experiment, config, _FOLDS, "datasets")
+        """Yield the faults of an experiment."""
+        from kdrbench.reduction.methods import METHODS
+
+        yield from faults_of_folds(experiment, config, _FOLDS, "datasets")
+        yield from unknown_names("draws_of", "method", experiment.get("draws_of", ()), METHODS)
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table and the figure of an experiment."""
@@ -91,7 +99,7 @@ class NoiseSystem(System):
                     dataset=dataset,
                     names=(method,),
                     definition={"method": method, **shared},
-                    n_runs=experiment["draws"],
+                    n_runs=experiment.get("draws_of", {}).get(method, experiment["draws"]),
                     run_s=_FIT_S * (_FOLDS + min(_REFITS, experiment["permutations"])),
                     components=(f"reducer/{method}", "noise/permutation"),
                 )
