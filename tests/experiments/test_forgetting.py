@@ -44,7 +44,7 @@ def workspaces(results, grid, experiment):
 
 def test_restored_workspaces_publish_the_same_files(made):
     results, grid = made
-    restore_workspaces(results, grid, "first")
+    restore_workspaces(results, grid, grid.bundles("first"))
     for bundle in grid.bundles("first"):
         files = JobFiles.of(results, bundle.path)
         before = contents(files)
@@ -56,7 +56,7 @@ def test_restored_workspaces_publish_the_same_files(made):
 
 def test_only_forgotten_runs_are_made_again(made):
     results, grid = made
-    restore_workspaces(results, grid, "first")
+    restore_workspaces(results, grid, grid.bundles("first"))
     forget_runs(results, "first/wine/gaussian/ism", {1})
     for batch, workspace in workspaces(results, grid, "first"):
         with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
@@ -65,7 +65,7 @@ def test_only_forgotten_runs_are_made_again(made):
 
 def test_rows_of_earlier_revisions_are_not_used(tmp_path):
     grid = write_results(tmp_path, two_experiments(), timed=True, revisions="")
-    restore_workspaces(tmp_path, grid, "first")
+    restore_workspaces(tmp_path, grid, grid.bundles("first"))
     for batch, workspace in workspaces(tmp_path, grid, "first"):
         with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
             assert usable == set()
@@ -73,10 +73,10 @@ def test_rows_of_earlier_revisions_are_not_used(tmp_path):
 
 def test_a_workspace_that_is_there_stays_as_it_is(made):
     results, grid = made
-    restore_workspaces(results, grid, "first")
+    restore_workspaces(results, grid, grid.bundles("first"))
     forget_runs(results, "first/wine/gaussian/ism", {1})
     write_results(results, two_experiments(), timed=True)
-    restore_workspaces(results, grid, "first")
+    restore_workspaces(results, grid, grid.bundles("first"))
     rows = {batch.cell[-1]: workspace.records() for batch, workspace in workspaces(results, grid, "first")}
     assert [row.run for row in rows["ism"]] == [0]
 
@@ -85,7 +85,7 @@ def test_a_job_that_has_not_ended_has_nothing_to_restore(made):
     results, grid = made
     files = JobFiles.of(results, grid.bundles("first")[0].path)
     files.findings.unlink()
-    restore_workspaces(results, grid, "first")
+    restore_workspaces(results, grid, grid.bundles("first"))
     assert not (results / ".workspace" / "first/wine/gaussian/ism").exists()
 
 
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_read_are_named(made):
         files = JobFiles.of(results, grid.bundles("first")[0].path)
         files.traces.write_text(content)
         with pytest.raises(DamagedError, match="cannot be read"):
-            restore_workspaces(results, grid, "first")
+            restore_workspaces(results, grid, grid.bundles("first"))
 
 
 def test_nothing_is_restored_while_a_process_works_there(made):
@@ -103,7 +103,7 @@ def test_nothing_is_restored_while_a_process_works_there(made):
     _batch, workspace = next(workspaces(results, grid, "first"))
     workspace.folder.parent.mkdir(parents=True)
     with workspace_lock(workspace.lock, workspace.folder), pytest.raises(KdrbenchError, match="another process works"):
-        restore_workspaces(results, grid, "first")
+        restore_workspaces(results, grid, grid.bundles("first"))
 
 
 def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,10 @@ from snakemake.settings.types import DeploymentMethod
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.engine.batch import Order, order_path, read_order
-from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.engine.identity import Requirements
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import append_records, read_records, write_records
 from kdrbench.suite.experiments import workflow
 from kdrbench.suite.experiments.config import checked, load_grid
 from kdrbench.suite.experiments.workflow import (
@@ -91,6 +95,26 @@ def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
     assert json.loads(Path("results/mine/config.json").read_text()) == grid.config
     (bundle, *_) = grid.bundles()
     assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, False)
+
+
+def test_a_stale_job_of_an_unpacked_record_makes_its_stale_runs_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KDRBENCH_SCHEDULER_PID", "1")
+    grid = write_results(tmp_path / "results", two_experiments(), timed=True)
+    bundle = grid.bundles("first")[0]
+    files, kind = JobFiles.of(Path("results"), bundle.path), grid.system("first").record
+    rows = read_records(files.records, kind)
+    rows[1] = replace(rows[1], provenance=replace(rows[1].provenance, revisions="{}"))
+    write_records(files.records, rows)
+    unread = JobFiles.of(Path("results"), grid.bundles("second")[0].path).records
+    unread.write_text("no rows\n")
+    around = snakemake()
+    around.dryrun = False
+    assert bundle.path in start(around, grid, ROOT, "results")
+    (batch,) = bundle.batches
+    limits = Limits(time_s=10.0, memory_mib=1000)
+    with files.workspace(batch, kind).claimed(batch, limits, Requirements(timed=True)) as usable:
+        assert usable == set(batch.runs) - {rows[1].run}
 
 
 def test_one_job_prepares_all_data_without_files():

@@ -23,9 +23,11 @@ from kdrbench.suite.archive.folder import ARRAYS, PackedFolder, Writer
 from kdrbench.suite.engine.run_files import array_of
 
 Arrays = dict[str, NDArray[Any]]
-# What of each cell is stored at most, in bytes of float32, beside the projection of its first run.
-MOST_OF_A_CELL = 28 * 1024
-# The kind of the array that takes the place of one that is not stored, and holds its kind.
+# Of each cell's projections, in bytes of float32, what is stored at most beside those of the first run.
+MOST_OF_A_CELL = 14 * 1024
+# A league compares the maps of three folds.
+_FEWEST_OF_A_LEAGUE = 3
+# The kind of the array that takes the place of those of a run that are not stored, and holds their kinds.
 NOT_STORED = "not_stored"
 _COLUMNS = ("job", "name", "type", "stored", "shape", "begin", "of")
 # By type and values of an array: the experiment in whose file they are, and where they begin.
@@ -44,7 +46,7 @@ class ArrayWriter:
     _lines: list[tuple[Any, ...]] = field(default_factory=list)
     _values: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
     _sizes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _of_cells: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _of_cells: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, job: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Add the arrays of a job; those of a cell come in the order of its runs."""
@@ -52,21 +54,20 @@ class ArrayWriter:
             projection, placeholder = _PROJECTION.fullmatch(name), _PLACEHOLDER.fullmatch(name)
             if projection and array.dtype == np.float64:
                 array = array.astype(np.float32)
+            left_out = [name] if projection and self._is_too_much(projection, array) else []
             if placeholder:
-                name = f"{placeholder['cell']}{array.item()}_{placeholder['run']}"
-            if placeholder or (projection and self._is_too_much(projection, array)):
-                self.n_left_out += 1
-                self._lines.append((job, name, *[""] * 5))
-            else:
+                left_out = [f"{placeholder['cell']}{kind}_{placeholder['run']}" for kind in array.ravel()]
+            self.n_left_out += len(left_out)
+            self._lines += [(job, absent, *[""] * 5) for absent in left_out]
+            if not left_out:
                 self._lines.append((job, name, type_name(array.dtype), *self._store(array)))
 
     def _is_too_much(self, name: re.Match[str], array: NDArray[Any]) -> bool:
-        """Return whether a projection of IKDR is too much for its cell; tables of a league are made of its others."""
-        if name["kind"] != "projection":
-            return False
-        before = self._of_cells[name["cell"]]
-        self._of_cells[name["cell"]] += array.nbytes
-        return before > 0 and before + array.nbytes > MOST_OF_A_CELL
+        """Return whether a projection is too much for its cell, whose runs come in their order."""
+        sizes = self._of_cells[name["cell"] + name["kind"]]
+        sizes.append(array.nbytes)
+        fewest = 1 if name["kind"] == "projection" else _FEWEST_OF_A_LEAGUE
+        return len(sizes) > fewest and sum(sizes) > MOST_OF_A_CELL
 
     def _store(self, array: NDArray[Any]) -> tuple[str, str, int, str]:
         """Return the type of the values, their shape, and where they begin in the file of another, if not in ours."""
@@ -103,6 +104,8 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
         try:
             name, array = _array(packed, experiment, line, files)
+            if f"/{NOT_STORED}_" in name and name in jobs[line["job"]]:
+                array = np.concatenate([jobs[line["job"]][name], array])
         except (KeyError, ValueError, TypeError) as error:
             raise DamagedError(
                 f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"

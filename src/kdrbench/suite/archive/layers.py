@@ -39,8 +39,8 @@ class Job:
 
     @property
     def not_stored(self) -> int:
-        """How many of its arrays the record does not store."""
-        return sum(f"/{NOT_STORED}_" in name for name in self.arrays)
+        """How many projections of its runs the record does not store."""
+        return sum(array.size for name, array in self.arrays.items() if f"/{NOT_STORED}_" in name)
 
     def without(self, runs: Collection[Run]) -> Job:
         """Return the job without these runs."""

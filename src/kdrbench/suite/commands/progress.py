@@ -197,7 +197,8 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     experiments = {Path(one).parts[0] for one in places if Path(one).parts}
     defined = [(experiment, *one) for experiment in experiments for one in frozen_that_run(results, experiment)]
     for experiment, frozen, _ in defined:
-        restore_workspaces(results, grid_of(frozen), experiment)
+        grid = grid_of(frozen)
+        restore_workspaces(results, grid, grid.bundles(experiment))
     for one, runs in places.items():
         forget_runs(results, one, runs)
         what = "the runs" if runs is None else counted(len(runs), "run")

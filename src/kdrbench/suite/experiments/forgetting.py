@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from kdrbench.suite.engine.record import AnyRecord, Record, read_records
 from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
 from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
 
+# By cell and run; arrays by their kind.
 _Traces = Mapping[tuple[str, int], Sequence[TraceLine]]
-_Arrays = Mapping[str, NDArray[Any]]
+_Arrays = Mapping[tuple[str, int], dict[str, NDArray[Any]]]
 
 
 def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
@@ -62,15 +63,14 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -
                 path.unlink()
 
 
-def restore_workspaces(results: Path, grid: Grid, experiment: str) -> None:
-    """Give each finished job of an experiment the workspaces that it lacks, made of its rows, traces and findings.
+def restore_workspaces(results: Path, grid: Grid, bundles: Iterable[Bundle]) -> None:
+    """Give each of these jobs that has ended the workspaces that it lacks, made of its rows, traces and findings.
 
     What a packed record has thinned or rounded stays so. Raises ``DamagedError`` or ``RecordError`` for files that
     cannot be read, and ``SupervisionError`` while a process works on one of the workspaces.
     """
-    kind = grid.system(experiment).record
-    for bundle in grid.bundles(experiment):
-        _restore(bundle, JobFiles.of(results, bundle.path), kind)
+    for bundle in bundles:
+        _restore(bundle, JobFiles.of(results, bundle.path), grid.system(bundle.experiment).record)
 
 
 def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
@@ -79,9 +79,12 @@ def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
     if not lacking or not all(path.is_file() for path in (files.records, files.traces, files.findings)):
         return
     records = {record.axes: record for record in read_records(files.records, kind)}
+    arrays = defaultdict[tuple[str, int], dict[str, NDArray[Any]]](dict)
     try:
         traces = {run: [TraceLine(**one) for one in points] for run, points in read_points(files.traces).items()}
-        arrays = arrays_in(files.findings) or {}
+        for name, array in (arrays_in(files.findings) or {}).items():
+            cell, array_kind, run = array_place(name)
+            arrays[cell, run][array_kind] = array
     except (UnreadableError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(
             f"what {files.records} rests on cannot be read ({in_words(error)}); make it again"
@@ -110,7 +113,5 @@ def _fill_run(workspace: Workspace[Any], cell: str, run: int, traces: _Traces, a
     files.folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{json.dumps(line)}\n" for line in traces.get((cell, run), ())]
     write_text(files.trace, "".join(lines), durable=False)
-    for name, array in arrays.items():
-        of_cell, kind, of_run = array_place(name)
-        if (of_cell, of_run) == (cell, run):
-            save_array(files.array(kind), array)
+    for kind, array in arrays.get((cell, run), {}).items():
+        save_array(files.array(kind), array)

@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -29,6 +30,7 @@ from kdrbench.suite.engine.progress import progress_of, stale_in_words, stale_jo
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import lay_over, name_of, read_config_file, write_origin
+from kdrbench.suite.experiments.forgetting import restore_workspaces
 
 _RESULTS = Path("results")
 # Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.
@@ -145,6 +147,7 @@ def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
     if stale := stale_jobs(grid, _RESULTS):
         print(f"kdrbench: {stale_in_words(stale)}", file=sys.stderr)
     if not workflow.dryrun:
+        _keep_rows_of(stale, grid)
         settings = workflow.config_settings
         frozen, text = Path(folder) / "config.json", json.dumps(grid.config, indent=2) + "\n"
         if not frozen.is_file() or frozen.read_text(encoding="utf-8") != text:
@@ -157,6 +160,16 @@ def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
             order = Order(bundle, grid.timed(bundle.experiment), definitions)
             order.write(order_path(_RESULTS, bundle.path))
     return frozenset(stale)
+
+
+def _keep_rows_of(stale: Iterable[str], grid: Grid) -> None:
+    """Give stale jobs the workspaces that they lack, as those of an unpacked record: they make their stale runs alone.
+
+    Snakemake removes the files of a job before it makes it again. Of one whose files cannot be read every run is made.
+    """
+    for path in stale:
+        with suppress(KdrbenchError):
+            restore_workspaces(_RESULTS, grid, [grid.bundle(path)])
 
 
 def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[str]:

@@ -41,6 +41,8 @@ _NEIGHBOURS, _MOST_STEPS = 5, 1000
 _MOST_ROWS = 2000
 # Of maps in double precision, and of rounded ones: squared correlations, equal distances, and rows near a boundary.
 _SQUARES, _EQUAL, _ROWS, _SHARE = (1e-9, 2.0**-15), (1e-12, 2.0**-13), (0, 2), 1e-12
+# The name of the array that holds the names of those of a run that the record does not store.
+_NOT_STORED = "not_stored"
 SCORES = ("knn_accuracy", "linear_accuracy", "distance_correlation")
 
 Codes = NDArray[np.int64]
@@ -73,8 +75,11 @@ def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_sample
         reason = "scores of maps that are not linear, of which nothing is stored"
         return Recomputed(numbers, (), (reason if row["linear"] else "runs without a result",))
     most = int(row["n_components"])
-    if (projection := arrays.get(f"projection_{most}")) is not None:
-        numbers |= scores_of(fold, projection, most)
+    name = f"projection_{most}"
+    if name in arrays.get(_NOT_STORED, ()):
+        return Recomputed(numbers, (), ("scores of maps that the record does not store",))
+    if name in arrays:
+        numbers |= scores_of(fold, arrays[name], most)
     return Recomputed(numbers, SCORES)
 
 

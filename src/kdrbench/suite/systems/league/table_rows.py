@@ -38,6 +38,7 @@ SIGNIFICANT = 0.05
 # How a method does in a cell.
 WIN, LOSS, NEITHER = 1, -1, 0
 _DRAWS = 2000
+_COMPARED_MAPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +283,8 @@ class League:
     def angles(self) -> dict[tuple[str, int], list[float]]:
         """By linear method and number of components: the median angle between two folds' projections, a data set each.
 
-        The angle is the largest principal angle, in degrees. Where there is no folder of findings, there is none.
+        The angle is the largest principal angle, in degrees. A cell's first three folds are compared, since a packed
+        record may store no more. Where there is no folder of findings, there is none.
         """
         angles: dict[tuple[str, int], list[float]] = defaultdict(list)
         if self.findings is None:
@@ -292,7 +294,8 @@ class League:
             names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
             projections: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
             for place, projection in read_arrays(runs, self.findings, f"projection_{count}"):
-                projections[names[place]].append(projection)
+                if len(projections[names[place]]) < _COMPARED_MAPS:
+                    projections[names[place]].append(projection)
             for (method, _), of_method in projections.items():
                 if pairs := largest_angles(of_method):
                     angles[method, count].append(float(np.median(pairs)))

@@ -39,11 +39,12 @@ from kdrbench.suite.systems.league.table_rows import (
 _MOST_NAMES = 6
 _STANDINGS = (
     "Mean ranks over data sets of the mean ranks over numbers of components, 1 is best; 95 % intervals by bootstrap "
-    "over data sets. A rank is bold where Nemenyi's test tells its method from all others. Alike: methods that share a "
-    "letter, or whose ranges of letters overlap, do not differ by that test. Means count a lost cell as 0. Angle: the "
-    "largest principal angle between the projections of two folds of a linear method in degrees, median over pairs of "
-    "folds and cells. CPU time: median of tuning and fit. Distance correlation is HSIC with the kernel -|x - y|, so it "
-    "is of the kind that methods of kernel dimension reduction maximise: no judge apart from them."
+    "over data sets. A rank is bold where Nemenyi's test tells its method from all others. Alike: methods that share "
+    "a letter, or whose ranges of letters overlap, do not differ by that test. Means count a lost cell as 0. Angle: "
+    "the largest principal angle between the projections of two folds of a linear method in degrees, median over "
+    "pairs of a cell's first three folds and over cells. CPU time: median of tuning and fit. Distance correlation is "
+    "HSIC with the kernel -|x - y|, so it is of the kind that methods of kernel dimension reduction maximise: no "
+    "judge apart from them."
 )
 _DUELS = (
     "Difference: first minus rival, a lost run counting as 0. Effect: mean over standard deviation of the differences "
