@@ -1,7 +1,8 @@
 """Rules for the bandwidth of InterpretableKDR: accuracy of five nearest neighbours and time of a fit.
 
     OMP_NUM_THREADS=1 python benchmarks/bandwidths.py --mirror FOLDER             # a Markdown table
-    OMP_NUM_THREADS=1 python benchmarks/bandwidths.py wine digits --most 300      # some sets, fewer samples
+    OMP_NUM_THREADS=1 python benchmarks/bandwidths.py wine --rules LDA start      # some sets, some rules
+    OMP_NUM_THREADS=1 python benchmarks/bandwidths.py mnist usps --most 1250      # 1000 samples to learn from
 
 Each rule projects to q = 1, 2, 4 and k - 1 components (k classes); scaling, projection and classifier are fitted on the
 training part of each of five stratified folds. A cell is the mean accuracy in percent and the median CPU seconds of a
@@ -10,6 +11,7 @@ fit; the last line has the mean accuracy and the sum of seconds.
 ``median``      the median distance of the unprojected samples.
 ``projected``   that times sqrt(q/d): the samples are taken as isotropic.
 ``consistent``  from there sigma is the median distance of the projected samples until it changes by less than 2 %.
+``start``       the median distance of the samples in the components of the linear kernel.
 ``alignment``   of 2, 1, 1/2 and 1/4 times ``projected``, from wide to narrow with warm starts, the largest cosine of
                 Gamma and the centred kernel.
 """
@@ -37,6 +39,12 @@ def fitted(X: Array, y: Array, q: int, sigma: float, start: Array | None = None)
 def rule_of(X: Array, q: int) -> float:
     """Return the median distance times sqrt(q/d)."""
     return median_distance(X) * (q / X.shape[1]) ** 0.5
+
+
+def from_start(X: Array, y: Array, q: int) -> Array:
+    """Return W' with sigma the median distance of the samples in the components of the linear kernel."""
+    start = InterpretableKDR(q, kernel="linear").fit(X, y).components_
+    return fitted(X, y, q, median_distance(X @ start.T)).components_
 
 
 def consistent(X: Array, y: Array, q: int) -> Array:
@@ -76,6 +84,7 @@ RULES: dict[str, Callable[[Array, Array, int], Array]] = {
     "median": lambda X, y, q: fitted(X, y, q, median_distance(X)).components_,
     "projected": lambda X, y, q: fitted(X, y, q, rule_of(X, q)).components_,
     "consistent": consistent,
+    "start": from_start,
     "alignment": aligned,
 }
 

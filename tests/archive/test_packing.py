@@ -17,8 +17,9 @@ import pytest
 from scipy.spatial import cKDTree
 
 from kdrbench.errors import DamagedError
-from kdrbench.suite.archive.folder import PackedFolder
-from kdrbench.suite.archive.layers import record_at
+from kdrbench.suite.archive.arrays import ArrayWriter, read_arrays
+from kdrbench.suite.archive.folder import PackedFolder, Writer
+from kdrbench.suite.archive.layers import Job, record_at
 from kdrbench.suite.archive.traces import SIDE, Trace
 from kdrbench.suite.archive.unpack import opened, unpack
 from kdrbench.suite.findings.nearness import ACCURACIES, until
@@ -107,6 +108,25 @@ def test_large_projections_are_left_out_but_the_first(results, tmp_path, monkeyp
     assert (tmp_path / "packed/LICENSE").read_text().startswith("SPDX-License-Identifier: CC0-1.0\n")
     refused = kdrbench("pack", results, "--out", tmp_path / "packed", "--licence", "CC 0")
     assert (refused.exit_code, "it must be a word of the SPDX list" in refused.stderr) == (2, True)
+
+
+def test_of_a_leagues_cell_the_maps_of_three_folds_are_stored_at_least(tmp_path, monkeypatch):
+    monkeypatch.setattr("kdrbench.suite.archive.arrays.MOST_OF_A_CELL", 0)
+    maps = {
+        f"wine/lda/projection_{count}_{run}": np.full((13, count), run + count) for run in range(5) for count in (1, 2)
+    }
+    writer, arrays = Writer(tmp_path), ArrayWriter("league", {})
+    arrays.add("league/cheap", maps)
+    arrays.write(writer)
+    writer.finish({"complete": True, "experiments": {}}, {})
+    found = read_arrays(PackedFolder(tmp_path), "league")["league/cheap"]
+    absent = {f"wine/lda/not_stored_{run}": ["projection_1", "projection_2"] for run in (3, 4)}
+    assert {name: array.tolist() for name, array in found.items() if "not_stored" in name} == absent
+    assert set(found) == {name for name in maps if name[-1] in "012"} | set(absent)
+    # Packed again, what is absent stays so and is counted.
+    again = ArrayWriter("league", {})
+    again.add("league/cheap", found)
+    assert (arrays.n_left_out, again.n_left_out, Job(arrays=found).not_stored) == (4, 4, 4)
 
 
 def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):

@@ -189,7 +189,7 @@ def test_faces_are_read_unscaled_in_the_order_of_their_names(tmp_path):
 
 def test_the_registry_is_sound():
     registry = load_registry()
-    assert len(registry) == 58
+    assert len(registry) == 61
     for name, entry in registry.items():
         assert name == entry.name
         assert entry.parser in parsers.PARSERS

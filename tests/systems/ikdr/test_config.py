@@ -162,6 +162,8 @@ def test_the_whole_grid_is_that_of_the_papers():
         "scaling_d": 7 * 5,
     }
     assert runs.items() >= expected.items()
+    # The caption of NeurIPS 2019, Figure 1b.
+    assert {*grid.config["experiments"]["scaling"]["components"].values()} == {20}
 
 
 def test_baselines_come_once_after_the_solvers_of_a_data_set():

@@ -159,10 +159,10 @@ def evaluation_of(experiment: Mapping[str, Any]) -> str:
 def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
     others = [name for name in AXES if name != axis]
     for (kernel, how, *sizes), group in runs.groupby(["kernel", "how", *others], sort=False):
-        if group[axis].nunique() < _FEWEST_SIZES:
-            continue
         fixed = tuple((name, int(float(str(size)))) for name, size in zip(others, sizes, strict=True))
         for method, of_method in group.groupby("method", sort=False):
+            if of_method[axis].nunique() < _FEWEST_SIZES:
+                continue
             timed = of_method[of_method["time_s"] > 0]
             ended, stopped = (timed[timed["status"].isin(part)] for part in (ENDED, LIMITS))
             iterated = ended[ended["iterations"] > 0]
