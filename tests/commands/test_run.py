@@ -170,10 +170,11 @@ def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, message
 def test_a_run_without_a_result_is_said_without_empty_numbers():
     blank = dict.fromkeys(["cost", "quality", "iterations", "time_s", "stationarity", "feasibility", "repeats"])
     row = blank | {"run": 0, "split": "none", "status": "failed", "message": "ended by SIGKILL", "optimality": ""}
-    row |= {"quality_metric": "nmi"}
+    row |= {"quality_metric": "nmi", "n_constant_features": 0}
     assert _in_words(row) == "failed - ended by SIGKILL; it left no result"
     first = row | {"cost": -1.0, "iterations": 1, "time_s": 0.5, "split": "folds"}
     assert _in_words(first) == "fold 0: failed - ended by SIGKILL\n  cost -1, 1 iteration in 0.5 s, first solve"
+    assert "\n  2 features without variation" in _in_words(first | {"n_constant_features": 2})
     assert "training error 0.01" in _in_words(first | {"quality": 0.01, "quality_metric": "error"})
 
 

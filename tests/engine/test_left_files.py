@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kdrbench.plugins import load_file
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -191,6 +192,13 @@ def test_a_missing_package_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
         run(Strikes(want), tmp_path)
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capfd.readouterr().err
+
+
+def test_a_package_that_a_file_of_the_users_own_lacks_is_its_failure(tmp_path):
+    (tmp_path / "mine.py").write_text("def want(referee):\n    import no_such_module\n")
+    rows = run(Strikes(load_file(str(tmp_path / "mine.py")).want), tmp_path)
+    message = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert {(row.status, row.message) for row in rows} == {("failed", message)}
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_ties_at_the_gap(kernel):
 
 def test_one_class_is_refused():
     features, _ = random_samples()
-    with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class\(es\): \['a'\]"):
+    with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class: \['a'\]"):
         InterpretableKDR(2).fit(features, ["a"] * 40)
 
 

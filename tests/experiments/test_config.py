@@ -79,6 +79,12 @@ FAULTS = [
 ]
 
 
+def test_a_misspelt_section_is_named_before_what_it_should_hold():
+    config = table_4_config()
+    with pytest.raises(ConfigError, match=r"unknown key: 'experiment'\. Did you mean 'experiments'"):
+        checked({**config, "run": ["mine"], "experiment": {"mine": {}}})
+
+
 @pytest.mark.parametrize("cases", by_section(FAULTS))
 def test_each_fault_is_one_sentence(cases):
     for path, value, message in cases:

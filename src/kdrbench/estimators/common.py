@@ -106,8 +106,11 @@ def grouped_loadings(
 
     ``groups`` maps a new name to those of its features, whose first one's place it takes. Others stay as they are.
 
-    Raises ``InputError`` for a feature that does not exist or is in two groups, and a group called like another one.
+    Raises ``InputError`` for ``groups`` of another type, a feature that does not exist or is in two groups, and a group
+    called like another one.
     """
+    if not isinstance(groups, Mapping):
+        raise InputError(f"groups must map new names to names of features, got {type(groups).__name__}")
     group_of = {feature: group for group, features in groups.items() for feature in features}
     others = set(names) - set(group_of)
     if len(group_of) < sum(map(len, groups.values())) or not set(group_of) <= set(names) or others & set(groups):

@@ -258,7 +258,7 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         with needed_for("loadings_frame"):
             import pandas as pd
         names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-        loadings, names = grouped_loadings(self.components_, names, groups or {})
+        loadings, names = grouped_loadings(self.components_, names, {} if groups is None else groups)
         return pd.DataFrame(loadings.T, index=names, columns=self.get_feature_names_out())
 
     def transform(self, X: Any) -> Any:

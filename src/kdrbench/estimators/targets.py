@@ -155,7 +155,8 @@ def coded_classes(labels: NDArray[Any], unless: str = "") -> tuple[NDArray[Any],
     check_labels(labels, unless)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"labels must name at least 2 classes, got 1 class: {classes.tolist()}")
+        count = counted(len(classes), "class", "classes")
+        raise InputError(f"labels must name at least 2 classes, got {count}: {classes.tolist()}")
     return classes, codes
 
 

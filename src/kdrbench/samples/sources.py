@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.samples.base import ArraySamples, Cluster, FloatArray, Samples, checked_shape
 
 # Mapped files are read as arrays up to this size in double precision.
@@ -275,7 +275,8 @@ def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
     except TypeError as error:
         raise InputError(f"labels of one column must be of one type, none missing: {error}") from error
     if len(classes) < 2:
-        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class(es): {classes.tolist()}")
+        count = counted(len(classes), "class", "classes")
+        raise InputError(f"labels must name at least 2 classes, got {count}: {classes.tolist()}")
     codes = np.empty(n_labels, dtype=small_type(len(classes)))
     for begin, chunk in _label_chunks(labels):
         places = np.searchsorted(classes, chunk)

@@ -258,4 +258,7 @@ def _in_words(row: Mapping[str, Any]) -> str:
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
     words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]
-    return f"{ending}\n  {', '.join(words)}"
+    lines = [ending, f"  {', '.join(words)}"]
+    if constant := row["n_constant_features"]:
+        lines.append(f"  {counted(constant, 'feature')} without variation: length of W in them shortens distances")
+    return "\n".join(lines)

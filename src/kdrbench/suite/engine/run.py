@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kdrbench.errors import error_text, text_of
+from kdrbench.plugins import is_of_a_file
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -77,8 +78,9 @@ class Run(Protocol):
 def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
     """Do the work of a run and write each of its results down as it comes.
 
-    What a method raises becomes the status of the rows that are missing. A missing package ends the process with exit
-    code ``SETUP_FAULT``, a file that cannot be written with ``BENCH_FAULT``: the batch then tries to write one.
+    What a method raises becomes the status of the rows that are missing. A missing package, unless a file of the user's
+    own imports it, ends the process with exit code ``SETUP_FAULT``, a file that cannot be written with
+    ``BENCH_FAULT``: the batch then tries to write one.
     """
     try:
         _execute(run, referee, keys)
@@ -111,9 +113,11 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
         ending = RunResult(Status.TIME_LIMIT, referee.limit_message)
     except MemoryError as error:
         ending = RunResult(Status.MEMORY_LIMIT, f"out of memory: {text_of(error)}")
-    except (BenchFaultError, ModuleNotFoundError):
+    except BenchFaultError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and not is_of_a_file(error):
+            raise
         ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
         hand_over(referee, replace(ending, key=key))

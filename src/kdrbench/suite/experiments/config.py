@@ -54,13 +54,13 @@ def checked(config: Config) -> Config:
         raise ConfigError(
             f"config: experiments.{reserved[0]}: a report or a rule of the workflow has this name; choose another"
         )
-    refuse(unknown_names("run", "experiment", config["run"], config["experiments"]))
     for name, definition in config.get("datasets", {}).items():
         try:
             check_own(name, definition)
         except (InputError, DataError) as error:
             raise ConfigError(f"config: datasets.{name}: {error}") from error
     _check_systems(complete)
+    refuse(unknown_names("run", "experiment", config["run"], config["experiments"]))
     systems = {complete["experiments"][name]["system"] for name in config["run"]}
     if len({table_of(system) for system in systems}) < len(systems):
         raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")

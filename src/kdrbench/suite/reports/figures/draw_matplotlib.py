@@ -62,8 +62,10 @@ def draw(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
     named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
-    # Names beside the rows of a panel take half a column.
-    width = COLUMN_WIDTH * columns if named or columns == 1 else PAGE_WIDTH
+    # Names beside the rows of a panel leave it the half of a column.
+    beside = max((_LETTER_WIDTH * len(name) for panel in chart.panels for name in panel.y.ticks), default=0.0)
+    beside = max(0.0, beside - COLUMN_WIDTH / 2)
+    width = (COLUMN_WIDTH + beside) * columns if named or columns == 1 else PAGE_WIDTH
     figure = Figure(dpi=_DPI, layout="constrained")
     # Words that it measures for the layout are not measured again for the PNG.
     FigureCanvasAgg(figure)
@@ -71,7 +73,7 @@ def draw(chart: Chart) -> Figure:
     for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
         for axes, panel in zip(places, panels, strict=False):
             # Of the first panel that has it: in another a method may have but the mark of a run that was stopped.
-            found = _draw_panel(axes, panel, width / columns)
+            found = _draw_panel(axes, panel, width / columns - beside)
             handles |= {key: handle for key, handle in found.items() if key not in handles}
         for axes in places[len(panels) :]:
             axes.set_axis_off()
