@@ -119,6 +119,7 @@ def test_labels_that_are_unknown_are_no_scores():
     assert normalized_mutual_info_score(expected, classes) > 0.9
     text = pd.Series(NAMES[classes]).where(known)
     ways = (np.where(known, classes, np.nan), np.where(known, classes, -1), text, text.to_numpy(dtype=object))
+    ways += (np.where(known, NAMES[classes], "-1"), np.where(known, NAMES[classes].astype(object), -1))
     for y in (*ways, [name if one else None for name, one in zip(NAMES[classes], known, strict=True)]):
         np.testing.assert_array_equal(model.fit(samples, y).labels_, expected)
         assert len(model.classes_) == 3

@@ -177,6 +177,8 @@ def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any],
         known &= values != -1
         if target == AUTO and is_continuous(values[known]):
             return values, None
+    else:
+        known &= [str(value) != "-1" for value in values]
     classes, codes = coded_classes(values[known])
     scores = np.full((len(values), len(classes)), np.nan)
     scores[known] = np.eye(len(classes))[codes]

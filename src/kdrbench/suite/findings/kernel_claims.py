@@ -149,7 +149,7 @@ def close_and_quick(records: Records, *, most: float, quicker: float) -> Finding
     ratio, lower = float(seconds[CROSS_VALIDATED] / seconds[ALIGNED]), f"{-gains.mean():+.3f}"
     evidence = f"accuracy {lower} over {counted(len(gains), 'cell')}; choosing takes {seconds[ALIGNED]:.3g} s against "
     evidence += f"{seconds[CROSS_VALIDATED]:.3g} s for a split of {counted(len(spent), 'cell')}"
-    decision, power = side_of(low, high, most=most), f"95 % of the accuracy's loss: {low:+.3f} to {high:+.3f}"
+    decision, power = side_of(low, high, most=most), f"95 %: {-high:+.3f} to {-low:+.3f}"
     decision = decision_of(reached(ratio, least=quicker)) if decision is CONFIRMED else decision
     return Finding(decision, evidence, "", f"{lower}; {ratio:.3g} times as quick", power)
 
