@@ -17,7 +17,6 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -116,12 +115,6 @@ def module_name_of(path: str) -> str:
     """Return the name under which a file is a module."""
     stem = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in Path(path).stem)
     return f"{_PREFIX}{stem}_{hashlib.sha256(Path(path).as_posix().encode()).hexdigest()[:8]}"
-
-
-def is_of_a_file(error: BaseException) -> bool:
-    """Return whether the statement that raised is in a file that :func:`load_file` has loaded."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return str(frame.f_globals.get("__name__", "")).startswith(_PREFIX)
 
 
 def classes_of(module: ModuleType) -> list[type]:

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -186,11 +187,9 @@ def test_who_blames_the_bench_twice_has_failed(tmp_path):
 
 
 def test_a_missing_package_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
-    def want(referee):
-        import no_such_module  # noqa: F401
-
+    # The statement is one of an installed module.
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run(Strikes(want), tmp_path)
+        run(Strikes(lambda referee: import_module("no_such_module")), tmp_path)
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capfd.readouterr().err
 
 

@@ -101,10 +101,10 @@ def objective(features):
         (target_gamma, np.array([1.0, np.nan]), "targets must be finite"),
         (target_gamma, np.ones((3, 2)), "targets are all equal"),
         (target_gamma, np.ones((2, 2, 2)), r"got shape \(2, 2, 2\)"),
-        (supervised_gamma, [1, 1, 1], r"at least 2 classes, got 1 class\(es\): \[1\]"),
+        (supervised_gamma, [1, 1, 1], r"at least 2 classes, got 1 class: \[1\]"),
         (supervised_gamma, np.zeros((2, 2, 2)), r"n entries or n x m columns of labels, got shape \(2, 2, 2\)"),
         (supervised_gamma, [], r"got shape \(0,\)"),
-        (supervised_gamma, [[1, 2], [2, 2]], r"got 1 class\(es\): \[2\]"),
+        (supervised_gamma, [[1, 2], [2, 2]], r"got 1 class: \[2\]"),
         (supervised_gamma, [0.0, 1.0, np.nan], "must not be NaN"),
         *(
             (integer_gamma, labels, "labels must be n integers, not all 0")

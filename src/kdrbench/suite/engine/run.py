@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from kdrbench.errors import error_text, text_of
-from kdrbench.plugins import is_of_a_file
 from kdrbench.status import BY_METHODS, Status
+from kdrbench.suite.engine.identity import is_own
 from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds
@@ -116,11 +116,16 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     except BenchFaultError:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and not is_of_a_file(error):
+        if isinstance(error, ModuleNotFoundError) and not _is_raised_by_own_code(error):
             raise
         ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
         hand_over(referee, replace(ending, key=key))
+
+
+def _is_raised_by_own_code(error: BaseException) -> bool:
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return is_own(str(frame.f_globals.get("__name__", "")))
 
 
 def hand_over(referee: Referee, result: RunResult) -> None:
