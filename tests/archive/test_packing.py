@@ -119,14 +119,14 @@ def test_of_a_leagues_cell_the_maps_of_three_folds_are_stored_at_least(tmp_path,
     arrays.add("league/cheap", maps)
     arrays.write(writer)
     writer.finish({"complete": True, "experiments": {}}, {})
-    found = read_arrays(PackedFolder(tmp_path), "league")["league/cheap"]
+    stored = read_arrays(PackedFolder(tmp_path), "league")["league/cheap"]
     absent = {f"wine/lda/not_stored_{run}": ["projection_1", "projection_2"] for run in (3, 4)}
-    assert {name: array.tolist() for name, array in found.items() if "not_stored" in name} == absent
-    assert set(found) == {name for name in maps if name[-1] in "012"} | set(absent)
+    assert {name: array.tolist() for name, array in stored.items() if "not_stored" in name} == absent
+    assert set(stored) == {name for name in maps if name[-1] in "012"} | set(absent)
     # Packed again, what is absent stays so and is counted.
     again = ArrayWriter("league", {})
-    again.add("league/cheap", found)
-    assert (arrays.n_left_out, again.n_left_out, Job(arrays=found).not_stored) == (4, 4, 4)
+    again.add("league/cheap", stored)
+    assert (arrays.n_left_out, again.n_left_out, Job(arrays=stored).not_stored) == (4, 4, 4)
 
 
 def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):

@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.suite.archive.folder import ARRAYS, PackedFolder, Writer
+from kdrbench.suite.engine.recomputed import NOT_STORED
 from kdrbench.suite.engine.run_files import array_of
+from kdrbench.suite.systems.league.system import COMPARED_MAPS
 
 Arrays = dict[str, NDArray[Any]]
 # Of each cell's projections, in bytes of float32, what is stored at most beside those of the first run.
 MOST_OF_A_CELL = 14 * 1024
-# A league compares the maps of three folds.
-_FEWEST_OF_A_LEAGUE = 3
-# The kind of the array that takes the place of those of a run that are not stored, and holds their kinds.
-NOT_STORED = "not_stored"
 _COLUMNS = ("job", "name", "type", "stored", "shape", "begin", "of")
 # By type and values of an array: the experiment in whose file they are, and where they begin.
 Places = dict[tuple[str, bytes], tuple[str, int]]
@@ -66,7 +64,7 @@ class ArrayWriter:
         """Return whether a projection is too much for its cell, whose runs come in their order."""
         sizes = self._of_cells[name["cell"] + name["kind"]]
         sizes.append(array.nbytes)
-        fewest = 1 if name["kind"] == "projection" else _FEWEST_OF_A_LEAGUE
+        fewest = 1 if name["kind"] == "projection" else COMPARED_MAPS
         return len(sizes) > fewest and sum(sizes) > MOST_OF_A_CELL
 
     def _store(self, array: NDArray[Any]) -> tuple[str, str, int, str]:

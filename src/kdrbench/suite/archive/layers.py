@@ -17,10 +17,11 @@ from typing import Any
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packed, parts_of
-from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
+from kdrbench.suite.archive.arrays import Arrays, read_arrays
 from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
 from kdrbench.suite.engine.publish import array_place
+from kdrbench.suite.engine.recomputed import NOT_STORED
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import read_merged

@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+# The array that takes the place of those of a run that a packed record does not store, and holds their kinds.
+NOT_STORED = "not_stored"
 Row = Mapping[str, str]
 Arrays = Mapping[str, NDArray[Any]]
 

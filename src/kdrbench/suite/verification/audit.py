@@ -35,11 +35,10 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
-from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
 from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
-from kdrbench.suite.engine.recomputed import Arrays
+from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
 from kdrbench.suite.engine.rows import now

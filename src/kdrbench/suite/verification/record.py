@@ -11,11 +11,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
-from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.conformance.subject import places_in
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name
+from kdrbench.suite.engine.recomputed import NOT_STORED
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import read_config_file

@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Number, Recomputed, Row
+from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays, Number, Recomputed, Row
 from kdrbench.suite.systems.ikdr.objectives import (
     Array,
     Clustering,
@@ -50,8 +50,6 @@ TOLERANCES = {
 _SHARE = 1e-12
 # Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
-# The array of a packed record in place of one that it does not store.
-NOT_STORED = "not_stored"
 # Samples near a boundary between classes that another rounding of a projection moves across it.
 _SAMPLES = 2
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.

@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.recomputed import Arrays, Number, Recomputed, Row
+from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays, Number, Recomputed, Row
 from kdrbench.suite.systems.ikdr.objectives import Array
 from kdrbench.suite.systems.ikdr.recompute import seed_from, standardiser_of
 
@@ -41,8 +41,6 @@ _NEIGHBOURS, _MOST_STEPS = 5, 1000
 _MOST_ROWS = 2000
 # Of maps in double precision, and of rounded ones: squared correlations, equal distances, and rows near a boundary.
 _SQUARES, _EQUAL, _ROWS, _SHARE = (1e-9, 2.0**-15), (1e-12, 2.0**-13), (0, 2), 1e-12
-# The name of the array that holds the names of those of a run that the record does not store.
-_NOT_STORED = "not_stored"
 SCORES = ("knn_accuracy", "linear_accuracy", "distance_correlation")
 
 Codes = NDArray[np.int64]
@@ -76,7 +74,7 @@ def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_sample
         return Recomputed(numbers, (), (reason if row["linear"] else "runs without a result",))
     most = int(row["n_components"])
     name = f"projection_{most}"
-    if name in arrays.get(_NOT_STORED, ()):
+    if name in arrays.get(NOT_STORED, ()):
         return Recomputed(numbers, (), ("scores of maps that the record does not store",))
     if name in arrays:
         numbers |= scores_of(fold, arrays[name], most)

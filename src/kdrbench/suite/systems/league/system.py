@@ -31,6 +31,8 @@ from kdrbench.suite.systems.schemas import NAMES, integer, list_of, report, unkn
 
 FIXED, TUNED = "fixed", "tuned"
 INNER_FOLDS = 3
+# Folds of a cell whose maps are compared; a packed record stores as many at least.
+COMPARED_MAPS = 3
 # Columns of the scores, each higher where the projection is better, with their names in sentences.
 JUDGES = {
     "knn_accuracy": "k-NN accuracy",

@@ -31,14 +31,13 @@ from kdrbench.status import Status
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.records import read_arrays
 from kdrbench.suite.reports.tables.table import Entry, entries
-from kdrbench.suite.systems.league.system import JUDGES
+from kdrbench.suite.systems.league.system import COMPARED_MAPS, JUDGES
 
 Cell = tuple[str, int]
 SIGNIFICANT = 0.05
 # How a method does in a cell.
 WIN, LOSS, NEITHER = 1, -1, 0
 _DRAWS = 2000
-_COMPARED_MAPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +293,7 @@ class League:
             names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
             projections: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
             for place, projection in read_arrays(runs, self.findings, f"projection_{count}"):
-                if len(projections[names[place]]) < _COMPARED_MAPS:
+                if len(projections[names[place]]) < COMPARED_MAPS:
                     projections[names[place]].append(projection)
             for (method, _), of_method in projections.items():
                 if pairs := largest_angles(of_method):
