@@ -195,7 +195,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
         if table not in tables and not by_protocol:
             tables.append(table)
         of_experiment = runs[runs["experiment"] == name]
-        for cell in compared_cells(of_experiment, experiment, partitions=partitions, config=config):
+        for cell in compared_cells(of_experiment, experiment, partitions=partitions, config=config, with_best=False):
             # A protocol may ask for the converged variant of a printed method.
             method = cell.method.removesuffix(f"_{CONVERGED}") if by_protocol else cell.method
             names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": method})

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
-# Merged tables that a process keeps.
-_KEPT = 8
+# Merged tables that a process keeps, and files of traces: those of an experiment, which two of its figures show.
+_KEPT, _KEPT_TRACES = 8, 512
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
@@ -106,12 +106,19 @@ def n_runs(rows: pd.DataFrame) -> int:
 
 
 def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Yield the place in ``runs`` and the points of each run that has left any; each file is read once."""
+    """Yield the place in ``runs`` and the points of each run that has left any; the last files are kept."""
     for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
-        points = read_points(folder / str(name))
+        path = folder / str(name)
+        points = _points(path, version_of(path))
         for place, cell, run in _places_and_runs(group):
             if (cell, run) in points:
                 yield place, points[cell, run]
+
+
+@lru_cache(_KEPT_TRACES)
+def _points(path: Path, version: Version) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Read a version of a file of traces."""
+    return read_points(path)
 
 
 def read_arrays(runs: pd.DataFrame, folder: Path, kind: str) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -42,8 +42,8 @@ _WORDS: Any = {"fontfeatures": ["-liga"]} if hasattr(Text, "set_fontfeatures") e
 _LETTER_WIDTH = 0.066
 # What would differ on every run.
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
-# From this ratio on, the marks within decades would run into each other in a column's width.
-_MANY_DECADES = 1e4
+# From this ratio on, the labels of decades show the scale: marks within them take a tenth of the time of a figure.
+_MANY_DECADES = 1e2
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 32
 

@@ -211,12 +211,14 @@ class IKDRSystem(System):
         """Return the table of one experiment and its figures.
 
         Calls of oracles are counted where there is one problem a run; projections are compared where there are several
-        runs; segments are shown where the experiment has an image. Redrawn partitions have no figures, only means.
+        runs; segments are shown where the experiment has an image. Series of sizes are of made data: their samples are
+        not shown, and calls not counted. Redrawn partitions have no figures, only means.
         """
         experiment, registry = config["experiments"][name], load_registry()
         has_picture = any(one in registry and is_picture(registry[one]) for one in experiment["datasets"])
         shown = {
-            "cost_against_calls": experiment["paradigm"] == Paradigm.SUPERVISED,
+            "scatter": not is_scaling(name),
+            "cost_against_calls": experiment["paradigm"] == Paradigm.SUPERVISED and not is_scaling(name),
             "loadings": runs_of(experiment) > 1,
             "segmentation": has_picture and experiment["paradigm"] == Paradigm.ALTERNATIVE,
         }

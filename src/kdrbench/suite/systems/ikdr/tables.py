@@ -101,6 +101,8 @@ def compared_cells(
     settings: Mapping[str, Settings] | None = None,
     config: Config | None = None,
     gaps: pd.Series | None = None,
+    *,
+    with_best: bool = True,
 ) -> list[IkdrCell]:
     """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
 
@@ -108,7 +110,8 @@ def compared_cells(
     there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
     ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare;
     ``config`` defines kernels and methods, which may depart from those of the papers; ``gaps`` are the runs' distances
-    above the best known cost (:func:`.nearness.gaps_of`), without which no cell says them.
+    above the best known cost (:func:`.nearness.gaps_of`), without which no cell says them. ``with_best`` tests which
+    methods are the best.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
@@ -130,9 +133,8 @@ def compared_cells(
                 ours = {name: cells.get((dataset, kernel, name), {}).get(metric, absent) for name in methods}
                 competing = {name: cell for name, cell in ours.items() if name not in controls}
                 # Of numbers of components none is the best, and gaps are costs once more.
-                competing = {} if metric in (COMPONENTS, GAP) else competing
-                values = here.pivot(index="run", columns="method", values=metric)
-                best = _best(competing, values, metric, lowest=not MEASURES[names[metric]].highest_is_best)
+                competing = {} if metric in (COMPONENTS, GAP) or not with_best else competing
+                best = _best(competing, here, metric, lowest=not MEASURES[names[metric]].highest_is_best)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
                     departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""
@@ -189,11 +191,12 @@ def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
     return [*([COMPONENTS] if by_rule else []), *costs, *([NMI_GIVEN] if differs else [])]
 
 
-def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
-    """Return the significantly best methods, as :data:`.cells.BOLD_MEANS` says; ``values`` are runs x methods."""
+def _best(cells: dict[str, Cell], runs: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
+    """Return the significantly best methods of a data set's ``runs``, as :data:`.cells.BOLD_MEANS` says."""
     competing = {name: cell for name, cell in cells.items() if cell.competes and cell.mean is not None}
     if len(competing) < 2:
         return set()
+    values = runs.pivot(index="run", columns="method", values=metric)
     sign = 1.0 if lowest else -1.0
     winner = min(competing, key=lambda name: sign * (competing[name].mean or 0.0))
     others = [name for name in competing if name != winner]
