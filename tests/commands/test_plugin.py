@@ -171,11 +171,13 @@ def test_a_new_experiment_has_the_papers_problems_of_their_data(tmp_path, experi
     assert "record of the papers" not in (tmp_path / "config.other.yaml").read_text()
 
 
-def test_a_new_experiment_has_fewer_components_than_features(tmp_path, experiment):
+def test_a_new_experiment_fits_its_features_and_classes(tmp_path, experiment):
     # Three classes of three features: with q = 3 all solvers would tie.
     woods(tmp_path, lambda n: n, lambda n: n * n, lambda n: -n)
     grid = experiment("mine", "woods.csv:kind")
     assert grid.config["experiments"]["mine"]["components"] == {"woods": 2}
+    (tmp_path / "few.csv").write_text("a,b,kind\n" + "".join(f"{n},{n * n},{n % 2}\n" for n in range(6)))
+    assert experiment("few", "few.csv:kind").config["experiments"]["few"]["folds"] == 3
 
 
 def test_a_new_experiment_may_leave_out_columns_of_text_and_rows_with_missing_values(tmp_path, experiment):

@@ -56,7 +56,7 @@ def results(tmp_path, grid):
     rows = [row(ism, number, status=status, wall_s=2.0) for number, status in statuses]
     append_records(tmp_path / "runs" / f"{ism.path}.jsonl", rows)
     workspace = workspace_in(tmp_path, sm)
-    workspace.append([row(sm, number, status="failed", wall_s=10.0) for number in (0, 1)])
+    workspace.append([row(sm, number, status="failed", message="no step", wall_s=10.0) for number in (0, 1)])
     workspace.run(2).folder.mkdir()
     points = [[0.1, -1.0, 0.5], [0.2, -4.0, 0.4], [1.5, -3.0, 0.3]]
     workspace.run(2).trace.write_text("".join(json.dumps(point) + "\n" for point in points))
@@ -102,15 +102,16 @@ def test_lines(grid, results, monkeypatch):
     with at_work(results, sm):
         lines = list(progress_lines(progress_of(grid, results)))
         workspace_in(results, sm).run(2).trace.unlink()
-        assert "2 failed; run 2 has begun" in list(progress_lines(progress_of(grid, results)))[1]
+        assert "run 0 failed: no step; run 2 has begun" in list(progress_lines(progress_of(grid, results)))[1]
     assert lines == [
         "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
-        "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 2 running for 1.5s, lowest cost -4",
+        "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 0 failed: no step; run 2 running for 1.5s, "
+        "lowest cost -4",
         "not begun: 1 cell",
         "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running; "
         "6 runs to make, about 0.021 core-hours (37.5s on 2 cores)",
     ]
-    assert "runs 0-3 begun, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
+    assert "2 runs to make, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
 
 
 def test_rows_of_another_seed_are_out_of_date(grid, results):

@@ -34,6 +34,9 @@ def test_the_lower_of_two_stored_costs_counts(tmp_path):
     assert both.solutions[PROBLEM].cost == -3.0
     np.testing.assert_array_equal(both.solutions[PROBLEM].projection, W[::-1])
     assert BestKnown.of(tmp_path / "nowhere", CONFIG).solutions == {}
+    # Data of an old record may be registered no longer.
+    gone = CONFIG | {"experiments": {"one": CONFIG["experiments"][PLACE[0]] | {"datasets": ["gone"]}}}
+    assert BestKnown(gone, both.solutions).best(("one", "gone", "gaussian", 0), [-1.0]) == -1.0
 
 
 CHART = {"optima_0": np.array([W, W[::-1]]), "optima_numbers_0": np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])}

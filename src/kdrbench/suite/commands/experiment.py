@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from kdrbench.datasets import registry_of
-from kdrbench.datasets.registry import load_registry
+from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
@@ -82,13 +82,17 @@ def new_experiment(
         command=command_of(into / file),
         sections="".join(f"\n{_dumped({section: own}, None)}" for section, own in sections.items()),
         components=_flow({one: printed.get(one) or usual_components(registry[one]) for one in named["datasets"]}),
-        # Classes of other data may be too small for as many.
-        folds=FOLDS if of_papers else _FOLDS,
+        folds=FOLDS if of_papers else _folds(registry[one] for one in named["datasets"]),
         why=_OF_PAPERS if of_papers else "",
         published=f"\n    published: {_flow(_printed(published))}" if published else "",
         **{section: json.dumps(names) for section, names in named.items()},
     )
     return {file: filled}
+
+
+def _folds(entries: Iterable[DatasetEntry]) -> int:
+    """Return a number of folds that the largest class of each data set has members for."""
+    return max(2, min([_FOLDS, *(max(entry.class_counts, default=_FOLDS) for entry in entries)]))
 
 
 def command_of(path: Path) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import InputError, counted, unknown_name, visible
+from kdrbench.status import Status
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
     Runs,
@@ -35,8 +36,8 @@ from kdrbench.suite.reports.tables.numbers import duration, quantity
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 from kdrbench.suite.systems.ikdr.scores import ending_of
 
-# Names that are listed where one is unknown.
-_NEAREST = 3
+# Names that are listed where one is unknown, and letters of the message of a failed run.
+_NEAREST, _LETTERS = 3, 160
 # What a line says of an ending whose name alone would not be clear.
 _SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
 
@@ -83,7 +84,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
             continue
         stale = _n_ended(state for state in batches if state.outdated)
         outdated = [f"{stale} out of date: {_reasons(batches)}"] * bool(stale)
-        words = "; ".join(filter(None, [_endings(batches), *outdated, *_running(batches)]))
+        words = "; ".join(filter(None, [_endings(batches), *_failure(batches), *outdated, *_running(batches)]))
         yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {words}".rstrip()
     if waiting:
         yield f"not begun: {counted(waiting, 'cell')}"
@@ -111,6 +112,12 @@ def _endings(batches: list[BatchProgress]) -> str:
     return words if len(rows) == _n_ended(batches) else f"{counted(len(rows), 'row')}: {words}"
 
 
+def _failure(batches: list[BatchProgress]) -> list[str]:
+    """Return why the first of the failed runs failed."""
+    failed = (row for state in batches for row in state.ended if row["status"] == Status.FAILED)
+    return [f"run {row['run']} failed: {visible(row['message'][:_LETTERS])}" for row in islice(failed, 1)]
+
+
 def _running(batches: list[BatchProgress]) -> Iterator[str]:
     for state in batches:
         if run := state.running:
@@ -118,7 +125,7 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
             since = f"running for {duration(run.time_s)}" if run.time_s else "has begun"
             yield f"run {run.run} {since}{seen}"
         elif state.begun:
-            yield f"runs {state.batch.runs_label} begun, but no process here works on them"
+            yield f"{counted(state.left, 'run')} to make, but no process here works on them"
 
 
 def _summary(progress: list[BatchProgress]) -> str:

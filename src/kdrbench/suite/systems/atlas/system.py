@@ -168,8 +168,12 @@ def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str,
 
 
 def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
-    """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver."""
-    entry = registry_of(config)[dataset]
+    """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver.
+
+    It is empty for data that are no longer registered, as an old record may have them.
+    """
+    if (entry := registry_of(config).get(dataset)) is None:
+        return ""
     definition = shared_definition(config["experiments"][experiment], entry)
     definition["kernel"] = dict(config["kernels"][kernel])
     return problem_sha256(definition, dataset, entry.content_sha256, number, config["seed"])

@@ -259,8 +259,9 @@ def segmentation(source: Source) -> Chart | None:
     for dataset in experiment["datasets"]:
         cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
         labels, given = (read_findings(cell, findings, kind).get(0) for kind in ("labels", "given"))
-        has_image = is_picture(registry[dataset])
-        if not (has_image or registry[dataset].parser == _FACES) or labels is None or given is None:
+        entry = registry.get(dataset)
+        has_image = entry is not None and is_picture(entry)
+        if not (has_image or (entry and entry.parser == _FACES)) or labels is None or given is None:
             continue
         prepared = load_prepared(data / f"{dataset}.npz")
         row = segmented(data / f"{dataset}.png", prepared, given, labels) if has_image else mean_faces(prepared, labels)
