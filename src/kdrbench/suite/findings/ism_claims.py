@@ -382,7 +382,9 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
     cells = printed[["cell"]].merge(timed, on="cell", how="left")
     times = decided_by_rows(cells.assign(open=cells["theirs"].isna()), holds="theirs >= ours", unit="cell")
     weaker = max(finding.decision, times.decision, key=list(Decision).index)
-    return replace(finding, decision=weaker, evidence=f"NMI {finding.evidence}; the least time {times.evidence}")
+    measure = f"{finding.measure}; ISM the quickest in {times.measure}"
+    both = replace(finding, decision=weaker, measure=measure, evidence=f"NMI {finding.evidence}; time {times.evidence}")
+    return both.with_note("Lanes are compared in NMI alone.")
 
 
 def qualities(records: Records, tables: Tables) -> Coverage:

@@ -135,6 +135,11 @@ class Summary:
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
             yield paper_label(paper), words or "no printed number is judged", [traced[trace] for trace in Trace]
 
+    @property
+    def n_unjudged(self) -> int:
+        """How many printed numbers have no verdict."""
+        return len(self._first) - len(judged(self._first))
+
     def lanes(self) -> list[tuple[Claim, str]]:
         """Return the claims that were judged in several lanes, and what holds in each."""
         return [(claim, found.note) for claim, found in self.source.claims if found.note.startswith(FIRST_LANE)]
@@ -155,8 +160,8 @@ class Summary:
 
     def _reason(self, why: str, lines: Sequence[Comparison]) -> Reason:
         traced = [line for line in lines if trace_of(line) is Trace.PROTOCOL]
-        example = _example((traced or lines)[0])
-        return Reason(why, len(lines), len(traced), example, self.source.address_of_runs(lines[0]))
+        example = (traced or lines)[0]
+        return Reason(why, len(lines), len(traced), _example(example), self.source.address_of_runs(example))
 
     def endings(self) -> Iterator[tuple[str, str, str]]:
         """Yield what the rows of dimension reduction say of saddles and cycles: question, answer, address."""
