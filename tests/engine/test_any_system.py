@@ -21,24 +21,17 @@ LIMITS = Limits(time_s=60.0, memory_mib=256)
 SHORT = Limits(time_s=0.4, memory_mib=256)
 
 
-@pytest.fixture
-def results(tmp_path):
-    return tmp_path / "results"
-
-
-def run(batches, results, limits=LIMITS, data=DATA, **changes):
+def run(batches, results, limits=LIMITS):
     bundle = Bundle("e/cheap", tuple(batches))
-    return run_job(
-        TinySystem(), bundle, lambda name: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
-    )
+    return run_job(TinySystem(), bundle, lambda name: DATA, context_of(limits), JobFiles.of(results, bundle.path))
 
 
 def rows_of(records):
     return [(row.run, row.half, row.status, row.message, row.answer) for row in records]
 
 
-def test_each_run_leaves_its_two_rows_though_one_fails(results):
-    records = run([tiny_batch(then="fails", answer=2)], results)
+def test_each_run_leaves_its_two_rows_though_one_fails(tmp_path):
+    records = run([tiny_batch(then="fails", answer=2)], tmp_path)
     failed = ("failed", "ZeroDivisionError: no second half", None)
     assert rows_of(records) == [
         (0, "first", "converged", "well", 30.0),
@@ -52,34 +45,32 @@ def test_each_run_leaves_its_two_rows_though_one_fails(results):
     assert records[1].time_s is None
     # The process is that of the run, and so is its provenance.
     assert records[0].provenance.wall_s == records[1].provenance.wall_s
-    assert read_records(results / "runs/e/cheap.jsonl", TinyRecord) == records
-    with np.load(results / "findings/e/cheap.npz") as found:
-        assert {name: array.tolist() for name, array in found.items()} == {
-            "tiny/it/answer_0": [30.0],
-            "tiny/it/answer_1": [30.0],
-        }
+    assert read_records(tmp_path / "runs/e/cheap.jsonl", TinyRecord) == records
+    with np.load(tmp_path / "findings/e/cheap.npz") as found:
+        answers = {name: array.tolist() for name, array in found.items()}
+    assert answers == {"tiny/it/answer_0": [30.0], "tiny/it/answer_1": [30.0]}
 
 
-def test_a_run_killed_after_its_first_row_keeps_that_row(results):
-    records = run([tiny_batch(then="is killed", runs=[0])], results)
+def test_a_run_killed_after_its_first_row_keeps_that_row(tmp_path):
+    records = run([tiny_batch(then="is killed", runs=[0])], tmp_path)
     assert rows_of(records) == [
         (0, "first", "converged", "well", 15.0),
         (0, "second", "failed", "ended by SIGKILL", None),
     ]
 
 
-def test_only_the_clock_of_the_method_counts_against_the_limit(results):
-    (first, second) = run([tiny_batch(prepares_s=0.6, runs=[0])], results, SHORT)
+def test_only_the_clock_of_the_method_counts_against_the_limit(tmp_path):
+    (first, second) = run([tiny_batch(prepares_s=0.6, runs=[0])], tmp_path, SHORT)
     assert [first.status, second.status] == ["converged", "stalled"]
     assert first.provenance.wall_s > 0.6 > first.time_s
 
 
-def test_the_time_of_all_methods_of_a_run_counts_together(results):
+def test_the_time_of_all_methods_of_a_run_counts_together(tmp_path):
     late = "stopped at the time limit of 0.4 s"
     both = tiny_batch(method="both", first_s=0.25, second_s=0.25, runs=[0])
     first = tiny_batch(method="first", first_s=0.45, runs=[0])
     killed = tiny_batch(method="killed", second_s=600.0, runs=[0])
-    records = run([both, first, killed], results, SHORT)
+    records = run([both, first, killed], tmp_path, SHORT)
     assert [(row.method, row.half, row.status, row.message) for row in records] == [
         ("both", "first", "converged", "well"),
         ("both", "second", "time_limit", late),

@@ -74,15 +74,14 @@ def summary(capsys):
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
-class Importing(TinySystem):
-    imports: ClassVar = ("colorsys",)
-
-    def prepare(self, batch, dataset, context):
-        assert "colorsys" in sys.modules
-        return super().prepare(batch, dataset, context)
-
-
 def test_what_runs_import_is_imported_once_before_them(files, monkeypatch):
+    class Importing(TinySystem):
+        imports: ClassVar = ("colorsys",)
+
+        def prepare(self, batch, dataset, context):
+            assert "colorsys" in sys.modules
+            return super().prepare(batch, dataset, context)
+
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     batch = tiny_batch()
     run_job(Importing(), Bundle(batch.path, (batch,)), lambda name: DATA, context_of(), files)
@@ -111,11 +110,8 @@ def test_rows_traces_and_findings_are_in_one_file_of_each(files, capsys):
     assert {name for name in arrays if "/none/svm/" in name} == {f"wine/none/svm/labels_{run}" for run in (0, 1)}
     assert arrays["wine/linear/ism/projection_1"].shape == (13, 4)
     # Nothing unfinished is left beside what was published.
-    assert {path.name for path in files.records.parent.iterdir() if path.is_file()} == {
-        "rows.jsonl",
-        "traces.jsonl",
-        "findings.npz",
-    }
+    published = {path.name for path in files.records.parent.iterdir() if path.is_file()}
+    assert published == {"rows.jsonl", "traces.jsonl", "findings.npz"}
 
 
 def test_a_changed_batch_alone_is_made_again(files, capsys):
@@ -203,9 +199,8 @@ def test_runs_do_not_begin_without_the_scheduler(files):
 def test_two_processes_never_work_on_one_batch(files):
     bundle = shared("ism", baselines=[])
     (batch,) = bundle.batches
-    context = context_of()
     with (
-        workspace_of(files, batch).claimed(batch, context.limits, Requirements(timed=True)),
+        workspace_of(files, batch).claimed(batch, context_of().limits, Requirements(timed=True)),
         pytest.raises(SupervisionError, match=r"another process works on .*0-1; wait until it has ended, or end it"),
     ):
         run(bundle, files)
@@ -220,10 +215,8 @@ def test_a_job_is_made_by_one_process_until_it_is_published(files, monkeypatch):
         run_job(TinySystem(), Bundle(batch.path, (batch,)), lambda name: DATA, context_of(), files)
 
     def meanwhile(*words):
-        with pytest.raises(
-            SupervisionError,
-            match=rf"another process works on .*rows.jsonl; .* process {os.getpid()} on {platform.node()}",
-        ):
+        message = rf"another process works on .*rows.jsonl; .* process {os.getpid()} on {platform.node()}"
+        with pytest.raises(SupervisionError, match=message):
             make()
         return publish(*words)
 
@@ -258,13 +251,10 @@ def test_cores_are_calibrated_again_after_some_seconds(tmp_path, monkeypatch):
     assert calibrations_of("once") == [(6.0, 7.0)] * 4
 
 
-def test_an_order_is_read_as_it_was_written(tmp_path):
-    order = Order(shared("ism", "Raises", "tolerant"), False, {"mine": {"loader": "csv"}})
-    assert read_order(order.write(tmp_path / "order.json")) == order
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"bundle": {"path": "e", "batches": [{}]}}'])
-def test_what_is_no_order_is_refused(tmp_path, text):
-    (tmp_path / "order.json").write_text(text)
-    with pytest.raises(InputError, match=r"is no order of a job .*; start the workflow again"):
-        read_order(tmp_path / "order.json")
+def test_an_order_is_read_as_it_was_written_or_refused(tmp_path):
+    order, path = Order(shared("ism", "Raises", "tolerant"), False, {"mine": {"loader": "csv"}}), tmp_path / "order"
+    assert read_order(order.write(path)) == order
+    for text in ("", "{}", "[1]", '{"bundle": {"path": "e", "batches": [{}]}}'):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"is no order of a job .*; start the workflow again"):
+            read_order(path)

@@ -24,39 +24,31 @@ def cell_of(run_s, n_runs=10):
     return Cell("wine", ("gaussian", "it"), {}, n_runs, run_s)
 
 
-@pytest.mark.parametrize(
-    ("shape", "method", "kernel", "runs"),
-    [
-        (WINE, "ism", GAUSSIAN, 10),
-        (FACE, "ism", GAUSSIAN, 10),
-        (FACE, "dimension_growth", GAUSSIAN, 1),
-        (FACE, "my:Own", GAUSSIAN, 1),
-        (MNIST, "ism", GAUSSIAN, 1),
-        (MNIST, "ism", LINEAR, 10),
-        (FACE, "ism_2018", GAUSSIAN, 1),
-        # Of a baseline, which has no kernel, the method does not matter.
-        (FACE, "dimension_growth", {}, 10),
-    ],
-)
-def test_runs_of_a_cheap_cell_share_a_job(shape, method, kernel, runs):
-    assert runs_per_batch("auto", cell_of(estimate(shape, method, kernel))) == runs
+OF_ITS_OWN = "wine/gaussian/it/0-9"
 
 
 @pytest.mark.parametrize(
-    ("shape", "method", "kernel", "job"),
+    ("shape", "method", "kernel", "runs", "job"),
     [
-        (WINE, "dimension_growth", GAUSSIAN, "cheap"),
-        ((569, 30, 2), "stiefel_cayley", GAUSSIAN, "wine/gaussian/cheap"),
-        ((569, 30, 2), "svm", {}, "cheap"),
-        (MNIST, "ism", LINEAR, "wine/gaussian/it/0-9"),
+        (WINE, "dimension_growth", GAUSSIAN, 10, "cheap"),
+        ((569, 30, 2), "stiefel_cayley", GAUSSIAN, 10, "wine/gaussian/cheap"),
+        ((569, 30, 2), "svm", {}, 10, "cheap"),
         # Ten runs of 10 s each: it is the cell that counts.
-        ((569, 30, 2), "ism_2018", GAUSSIAN, "wine/gaussian/it/0-9"),
-        (FACE, "dimension_growth", GAUSSIAN, "wine/gaussian/it/0-9"),
+        ((569, 30, 2), "ism_2018", GAUSSIAN, 10, OF_ITS_OWN),
+        (FACE, "ism", GAUSSIAN, 10, "cheap"),
+        (FACE, "dimension_growth", GAUSSIAN, 1, OF_ITS_OWN),
+        (FACE, "my:Own", GAUSSIAN, 1, OF_ITS_OWN),
+        (FACE, "ism_2018", GAUSSIAN, 1, OF_ITS_OWN),
+        (MNIST, "ism", GAUSSIAN, 1, OF_ITS_OWN),
+        (MNIST, "ism", LINEAR, 10, OF_ITS_OWN),
+        # Of a baseline, which has no kernel, the method does not matter.
+        (FACE, "dimension_growth", {}, 10, "cheap"),
     ],
 )
-def test_cheap_cells_share_the_job_of_their_experiment_or_kernel(shape, method, kernel, job):
-    path = job_of(batch_of("ism", folds=10), "auto", cell_of(estimate(shape, method, kernel)))
-    assert path == f"table4_supervised/{job}"
+def test_cheap_runs_share_a_job_of_their_cell_kernel_or_experiment(shape, method, kernel, runs, job):
+    cell = cell_of(estimate(shape, method, kernel))
+    assert runs_per_batch("auto", cell) == runs
+    assert job_of(batch_of("ism", folds=10), "auto", cell) == f"table4_supervised/{job}"
 
 
 def test_what_is_asked_for_is_given():

@@ -131,16 +131,6 @@ def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
     assert collect(files, HALVES[:1], ("answer",))["first",].status == "converged"
 
 
-def test_an_early_time_limit_is_seen_within_the_run(tmp_path):
-    class Early(TinySystem):
-        def run(self, batch, dataset, number, referee):
-            for key in batch.rows:
-                yield RunResult(Status.TIME_LIMIT, "no time", key=key)
-
-    rows = run(Early(), tmp_path)
-    assert {(row.status, row.message) for row in rows} == {("failed", "said time_limit after 0 s of 5 s")}
-
-
 HELD = []
 
 
@@ -265,6 +255,7 @@ def test_the_rest_of_a_message_is_in_the_log(capsys):
     [
         ({"columns": {"answer": math.nan}}, "ValueError: "),
         ({"status": "well"}, "ValueError: 'well' is not a valid Status"),
+        ({"status": Status.TIME_LIMIT}, "said time_limit after 0 s of 5 s"),
     ],
 )
 def test_odd_results_are_failed_rows_that_can_be_read(tmp_path, values, message):

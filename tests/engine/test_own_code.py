@@ -64,9 +64,9 @@ def test_a_users_module_may_be_called_like_a_standard_one(written, monkeypatch):
     assert own_code_sha256("my_solver") != before
 
 
-@pytest.mark.parametrize("module", ["kdrbench.solvers.ism", "numpy.linalg", "json.decoder", "no_such_module", ""])
-def test_what_is_installed_or_missing_is_no_users(module):
-    assert not is_own(module)
+def test_what_is_installed_or_missing_is_no_users():
+    installed = ["kdrbench.solvers.ism", "numpy.linalg", "json.decoder"]
+    assert not any(map(is_own, [*installed, "no_such_module", ""]))
 
 
 def test_a_module_in_a_folder_without_init_counts(tmp_path, monkeypatch):

@@ -45,8 +45,7 @@ def test_columns_are_the_shared_the_own_and_those_of_provenance():
 
 
 # The rows of each system as they were stored in November 2026, before any column was added.
-FORMER = Path(__file__).with_name("former_rows.jsonl")
-FORMER_ROWS = [json.loads(line) for line in FORMER.read_text().splitlines()]
+FORMER_ROWS = [json.loads(line) for line in Path(__file__).with_name("former_rows.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.parametrize("former", FORMER_ROWS, ids=lambda one: one["system"])
@@ -118,11 +117,7 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("garbage", "said"),
-    [
-        (b"\xff\xfe", "not UTF-8"),
-        (b"5", "a record must be a JSON object, got '5'"),
-        (b"", "not a line of JSON"),
-    ],
+    [(b"\xff\xfe", "not UTF-8"), (b"5", "a record must be a JSON object, got '5'"), (b"", "not a line of JSON")],
 )
 def test_a_file_with_a_line_that_is_no_row_is_named(tmp_path, garbage, said):
     path = tmp_path / "rows.jsonl"

@@ -17,16 +17,20 @@ LIMITS = Limits(time_s=20, memory_mib=256)
 
 def test_what_the_work_returns_comes_back_as_json_holds_it():
     assert report_of(lambda: {"a": (1, None)}, LIMITS) == {"a": [1, None]}
-
-
-def says_both():
-    print("to one", flush=True)
-    print("to the other", file=sys.stderr, flush=True)
-    os.system("echo of a child")
-    return True
+    # Orphans are no longer adopted afterwards.
+    adopts = ctypes.c_int(-1)
+    # PR_GET_CHILD_SUBREAPER
+    ctypes.CDLL(None).prctl(37, ctypes.byref(adopts), 0, 0, 0)
+    assert adopts.value == 0
 
 
 def test_what_it_prints_is_in_the_log(capfd):
+    def says_both():
+        print("to one", flush=True)
+        print("to the other", file=sys.stderr, flush=True)
+        os.system("echo of a child")
+        return True
+
     assert report_of(says_both, LIMITS)
     assert capfd.readouterr().err == "  | to one\n  | to the other\n  | of a child\n"
 
@@ -58,11 +62,3 @@ def test_limits_are_named():
         report_of(lambda: time.sleep(600), Limits(0.2, 256))
     with pytest.raises(NoReportError, match=r"^took more than 128 MiB$"):
         report_of(holds_memory, Limits(20, 128))
-
-
-def test_orphans_are_no_longer_adopted_afterwards():
-    report_of(lambda: None, LIMITS)
-    adopts = ctypes.c_int(-1)
-    # PR_GET_CHILD_SUBREAPER
-    ctypes.CDLL(None).prctl(37, ctypes.byref(adopts), 0, 0, 0)
-    assert adopts.value == 0
