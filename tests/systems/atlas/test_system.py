@@ -7,7 +7,9 @@ import pytest
 import scipy.linalg
 from scipy.stats import kendalltau
 
+from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
+from kdrbench.problems import supervised_gamma
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.atlas.starts_run import End, chart_ends, make_atlas_run
@@ -46,19 +48,17 @@ def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
         assert (record.status, record.n_starts, record.n_ended) == ("converged", 3, 3)
         assert (record.draw, record.problem_run) == divmod(record.run, 2)
         assert (record.n_train, record.n_test, record.n_features, record.n_components) == (89, 89, 13, 2)
+        assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
+        # The problem is that of the charted experiment.
+        assert record.problem == problem_of(config_of(), "one", "wine", "linear", record.problem_run)
     # Both draws are of the same problems.
     assert len({record.problem for record in records}) == 2
 
 
 def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
-    batch = batch_of()
-    record = job_of(batch, data_of("wine"), tmp_path)[1]
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[1]
     fold = make_fold(data_of("wine"), 0, 2, 0)
-    codes = np.eye(3)[fold.train_labels]
-    centred = codes - codes.mean(axis=0)
-    gamma = centred @ centred.T
-    # As in the papers' code.
-    np.fill_diagonal(gamma, 0.0)
+    gamma = supervised_gamma(fold.train_labels).dense()
     # max Tr(W' X' Gamma X W) is the sum of the largest eigenvalues.
     values = scipy.linalg.eigvalsh(fold.train_features.T @ gamma @ fold.train_features)[::-1]
     assert record.best_cost == pytest.approx(-values[:2].sum(), rel=1e-10)
@@ -67,23 +67,11 @@ def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
     assert record.largest_gap == pytest.approx(0.0, abs=1e-12)
 
 
-def two_wells(n=24, seed=0):
+def two_wells():
     """Two classes, each on an axis: projected to either axis they are apart, to a diagonal on top of each other."""
-    rng = np.random.default_rng(seed)
-    half = np.array([[2.0, 0.0]]) + 0.4 * rng.standard_normal((n, 2))
+    half = np.array([[2.0, 0.0]]) + 0.4 * np.random.default_rng(0).standard_normal((24, 2))
     points = np.vstack([half, half[:, ::-1], -half, -half[:, ::-1]])
-    return points, np.repeat([0, 1, 0, 1], n)
-
-
-def planted(points, labels):
-    names = tuple(map(str, range(labels.max() + 1)))
-    return replace(
-        data_of("wine"),
-        features=np.ascontiguousarray(points),
-        labels=labels,
-        class_names=names,
-        feature_names=tuple(f"x{place}" for place in range(points.shape[1])),
-    )
+    return Dataset("wine", points, np.repeat([0, 1, 0, 1], 24), ("x0", "x1"), ("0", "1"))
 
 
 def found_in(dataset, folder, solver="lbfgs_converged", kernel="gaussian", **changes):
@@ -94,16 +82,12 @@ def found_in(dataset, folder, solver="lbfgs_converged", kernel="gaussian", **cha
         return record, arrays[f"wine/one/{kernel}/optima_0"], arrays[f"wine/one/{kernel}/optima_numbers_0"]
 
 
-def angles_of(optima):
-    return np.degrees(np.arctan2(optima[:, 1, 0], optima[:, 0, 0]))
-
-
 def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
-    record, optima, numbers = found_in(planted(*two_wells()), tmp_path, starts=20)
+    record, optima, numbers = found_in(two_wells(), tmp_path, starts=20)
     assert (record.n_optima, record.n_known, record.n_certified, record.n_ended) == (2, 2, 20, 20)
     # Swapping the axes swaps the classes and the optima.
-    turned = np.sort(angles_of(optima) % 180.0)
-    assert turned.sum() == pytest.approx(270.0, abs=1e-3)
+    angles = np.degrees(np.arctan2(optima[:, 1, 0], optima[:, 0, 0])) % 180.0
+    assert angles.sum() == pytest.approx(270.0, abs=1e-3)
     assert numbers[0, 0] == pytest.approx(numbers[1, 0], rel=1e-9)
     assert numbers[:, 2].sum() == pytest.approx(1.0)
     # About half of the starts lie on either side of the diagonal; 20 throws of a coin leave 2 to 18 but in 4 of 10^5.
@@ -128,18 +112,16 @@ def test_a_draw_has_its_own_starts_shared_by_all_solvers():
     assert all(np.abs(one - two).max() > 1e-3 for one, two in zip(first[1:], second[1:], strict=True))
 
 
-def test_the_problem_is_that_of_the_charted_experiment(tmp_path):
-    config = config_of()
-    record = job_of(batch_of(), data_of("wine"), tmp_path)[-1]
-    assert record.problem == problem_of(config, "one", "wine", "linear", record.problem_run)
-    others = [
-        problem_of(config, "one", "wine", "linear", 0),
+def test_problems_differ_in_all_that_defines_them():
+    problems = [
+        problem_of(config_of(), "one", "wine", "linear", 1),
+        problem_of(config_of(), "one", "wine", "linear", 0),
         problem_of(config_of(seed=1), "one", "wine", "linear", 1),
         problem_of(config_of(components=3), "one", "wine", "linear", 1),
         problem_of(config_of(kernel="gaussian"), "one", "wine", "gaussian", 1),
         problem_of(config_of(folds=3), "one", "wine", "linear", 1),
     ]
-    assert len({record.problem, *others}) == 6
+    assert len(set(problems)) == 6
 
 
 def end(cost, *, uses_degrees=True):
@@ -172,12 +154,7 @@ def test_equal_costs_equal_qualities_and_few_ends_rank_nothing():
         columns = ranked_in(costs, qualities)
         assert "tau" not in columns
         assert columns["highest_quality"] == max(qualities)
-
-
-def test_ends_without_a_quality_have_none(tmp_path):
     assert "lowest_quality" not in ranked_in([-10.0, -9.0], [None, None])
-    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
-    assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
 
 
 def test_ends_of_another_objective_are_not_ranked():

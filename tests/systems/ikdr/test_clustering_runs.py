@@ -143,17 +143,10 @@ def test_clustering_baselines_leave_a_row_with_their_nmi(files, method, nmi):
     assert files.traces.read_text() == ""
 
 
-@pytest.mark.parametrize(
-    ("baseline", "status", "message"),
-    [
-        ("FailsToCluster", "failed", "ZeroDivisionError: no sample is nearest"),
-        ("ClustersTooFew", "failed", "InputError: the baseline predicted labels of shape (2,) for 178 samples"),
-        ("ClustersForEver", "time_limit", "killed at the time limit of 0.5 s"),
-    ],
-)
-def test_a_bad_clustering_baseline_leaves_its_row(files, baseline, status, message):
-    (record,) = run(baseline_batch(f"support.misbehaving:{baseline}"), files, Limits(0.5, 256))
-    assert (record.status, record.message.startswith(message)) == (status, True), record.message
+def test_a_bad_clustering_baseline_leaves_its_row(files):
+    (record,) = run(baseline_batch("support.misbehaving:ClustersTooFew"), files)
+    message = "InputError: the baseline predicted labels of shape (2,) for 178 samples"
+    assert (record.status, record.message) == ("failed", message)
     assert (record.quality_metric, record.quality, record.cost) == ("nmi", None, None)
 
 
@@ -221,10 +214,9 @@ def test_data_without_classes_are_given_the_clusters_found_first():
 
 
 def test_as_many_clusters_as_the_sought_labelling_has_classes():
-    batch = alternative_batch("face", {"given": "classes", "sought": "pose"}, components=20)
-    assert batch.definition["parameters"]["n_clusters"] == 4
-    batch = alternative_batch("face", {"given": "pose", "sought": "classes"}, components=20)
-    assert batch.definition["parameters"]["n_clusters"] == 20
+    for given, sought, n_classes in (("classes", "pose", 4), ("pose", "classes", 20)):
+        batch = alternative_batch("face", {"given": given, "sought": sought}, components=20)
+        assert batch.definition["parameters"]["n_clusters"] == n_classes
 
 
 HALF_SHOWN = {

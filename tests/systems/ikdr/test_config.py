@@ -55,10 +55,6 @@ def test_as_many_components_as_features_are_refused():
         checked(config)
 
 
-def kinds_of(config):
-    return [batch.definition["kind"] for batch in load_grid(config).batches()]
-
-
 UNSUPERVISED = {
     "title": "Clusters.",
     "paradigm": "unsupervised",
@@ -129,20 +125,19 @@ def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
     batches = load_grid(experiment_of(experiment)).batches()
     assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
     for batch in batches:
-        cell = CellDefinition.of(batch)
-        assert (cell.sampling, cell.paradigm) == (Sampling(Split.NONE, 1), "unsupervised")
-        assert cell.parameters == {"n_clusters": 3, "centred": False}
+        cell, parameters = CellDefinition.of(batch), {"n_clusters": 3, "centred": False}
+        assert (cell.sampling, cell.paradigm, cell.parameters) == (Sampling(Split.NONE, 1), "unsupervised", parameters)
         assert Batch.from_json(batch.to_json()) == batch
     drawn = load_grid(experiment_of(UNSUPERVISED | SUBSETS)).batches()
     assert [(batch.runs, batch.definition["n_rows"]) for batch in drawn] == [((0, 1, 2), 142)]
 
 
 def test_an_experiment_may_do_without_baselines():
-    assert set(kinds_of(changed_config(f"{TABLE}.baselines", []))) == {Kind.SOLVER}
     # Nor need there be any definition of one.
-    config = changed_config("baselines", KeyError)
-    del config["experiments"]["table4_supervised"]["baselines"]
-    assert set(kinds_of(config)) == {Kind.SOLVER}
+    undefined = changed_config("baselines", KeyError)
+    del undefined["experiments"]["table4_supervised"]["baselines"]
+    for config in (changed_config(f"{TABLE}.baselines", []), undefined):
+        assert {batch.definition["kind"] for batch in load_grid(config).batches()} == {Kind.SOLVER}
 
 
 def test_the_whole_grid_is_that_of_the_papers():
@@ -169,10 +164,9 @@ def test_the_whole_grid_is_that_of_the_papers():
 def test_baselines_come_once_after_the_solvers_of_a_data_set():
     grid = load_grid(table_4_config())
     batches = grid.batches()
-    assert [batch.path for batch in batches[16:19]] == [
-        f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
-    ]
-    assert kinds_of(table_4_config()) == 2 * (16 * ["solver"] + 3 * ["baseline"])
+    paths = [f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")]
+    assert [batch.path for batch in batches[16:19]] == paths
+    assert [batch.definition["kind"] for batch in batches] == 2 * (16 * ["solver"] + 3 * ["baseline"])
     assert grid.bundle("table4_supervised/cancer/none/svm/0-9").batches[0] in batches
 
 
@@ -193,6 +187,6 @@ def test_a_solvers_own_start_overrides_the_experiments():
 def test_a_scheduler_is_for_kernels_that_are_sums_over_samples():
     config = changed_config(f"{TABLE}.evaluation", {"scheduler": "tcp://host:8786"})
     checked(config)
-    config["experiments"][TABLE.split(".")[1]]["kernels"] = ["gaussian", "multiquadric"]
+    config["experiments"]["table4_supervised"]["kernels"] = ["gaussian", "multiquadric"]
     with pytest.raises(ConfigError, match="'multiquadric', which needs all pairs of samples; choose among the famil"):
         checked(config)

@@ -1,9 +1,8 @@
 """Solvers that lose to a random projection are found; others are not."""
 
-from types import SimpleNamespace
-
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 from support.configs import table_4_config
+from support.made_up import record
 
 
 def config_with_controls():
@@ -14,19 +13,9 @@ def config_with_controls():
     return config
 
 
-def rows(solver, costs, qualities, metric="accuracy", status="converged", kernel="gaussian"):
+def rows(solver, costs, qualities, **columns):
     return [
-        SimpleNamespace(
-            experiment="table4_supervised",
-            dataset="wine",
-            kernel=kernel,
-            method=solver,
-            run=fold,
-            status=status,
-            cost=cost,
-            quality=quality,
-            quality_metric=metric,
-        )
+        record("wine", solver, fold, experiment="table4_supervised", cost=cost, quality=quality, **columns)
         for fold, (cost, quality) in enumerate(zip(costs, qualities, strict=True))
     ]
 
@@ -44,7 +33,7 @@ def test_a_solver_loses_by_cost_or_by_quality():
         # Lower on average by less than the folds differ.
         (rows("ism", [-5.0, -5.0, -5.0], [0.8, 0.7, 0.72]), []),
         (rows("ism", [-0.5, -5.0, -5.0][:1], [0.5]), ["cost", "quality"]),
-        (rows("ism", [-5.0] * 3, [0.9, 0.95, 0.91], metric="error"), ["quality"]),
+        (rows("ism", [-5.0] * 3, [0.9, 0.95, 0.91], quality_metric="error"), ["quality"]),
         (rows("ism", [-0.5] * 3, [0.1] * 3, status="failed"), []),
         (rows("ism", [None, float("nan"), None], [None] * 3), []),
         (rows("ism", [-0.5] * 3, [0.1] * 3, kernel="polynomial"), []),
@@ -58,10 +47,8 @@ def test_a_solver_loses_by_cost_or_by_quality():
 def test_the_means_are_of_folds_that_both_have():
     ours = rows("ism", [-1.5, -1.5, -1.5, -9.0], [0.9] * 4)
     (cell,) = losing_cells([*ours, *RANDOM], config_with_controls())
-    assert cell == (
-        "table4_supervised/wine/gaussian/ism: cost -1.5 is worse than -2 of the random projection 'random', "
-        "over 3 folds"
-    )
+    said = "cost -1.5 is worse than -2 of the random projection 'random', over 3 folds"
+    assert cell == f"table4_supervised/wine/gaussian/ism: {said}"
 
 
 def test_only_a_random_start_makes_a_random_projection():

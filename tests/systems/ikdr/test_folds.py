@@ -41,13 +41,6 @@ def test_test_samples_cannot_influence_what_is_fitted():
     assert np.abs(after.test_features - before.test_features).min() > 0.3
 
 
-def _line_through(train, test):
-    """Mean and scale that turn standardised row numbers of both parts back into 0, ..., 177."""
-    values = np.sort(np.concatenate([train, test]))
-    scale = 177 / (values[-1] - values[0])
-    return -values[0] * scale, scale
-
-
 def test_a_lonely_label_is_refused():
     with pytest.raises(InputError, match=r"class 'class 2' has 1 member; cross validation needs at least 2"):
         make_fold(dataset([0] * 6 + [1] * 6 + [2]), 0, 3, seed=0)
@@ -68,25 +61,19 @@ def test_a_column_constant_in_training_is_counted_and_zero():
     assert np.abs(fold.test_features[:, 1]).max() == 0.0
 
 
-def numbered(n_samples, n_classes):
-    """A data set whose first feature is the number of the row."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(n_classes, size=n_samples)
-    labels[:n_classes] = np.arange(n_classes)
-    features = np.column_stack([np.arange(n_samples, dtype=float), rng.standard_normal(n_samples)])
-    return Dataset("numbered", features, labels, ("row", "b"), tuple(f"class {code}" for code in range(n_classes)))
-
-
 def rows_of_test_part(data, number, n_folds, **drawn):
+    """The numbers of the test rows, where the first feature is the number of the row."""
     fold = make_fold(data, number, n_folds, 0, **drawn)
-    mean, scale = _line_through(fold.train_features[:, 0], fold.test_features[:, 0])
-    n_samples = len(data.labels)
-    return np.rint((fold.test_features[:, 0] * scale + mean) * (n_samples - 1) / 177).astype(int).tolist()
+    # Standardised numbers are those of a line.
+    first = np.concatenate([fold.train_features[:, 0], fold.test_features[:, 0]]).min()
+    step = np.ptp(np.concatenate([fold.train_features[:, 0], fold.test_features[:, 0]])) / (len(data.labels) - 1)
+    return np.rint((fold.test_features[:, 0] - first) / step).astype(int).tolist()
 
 
 @pytest.mark.parametrize(("stratified", "splitter"), [(True, StratifiedKFold), (False, KFold)])
 def test_each_partition_is_a_shuffled_split_with_its_own_seed(stratified, splitter):
-    data = numbered(178, 3)
+    data = dataset(np.random.default_rng(0).integers(3, size=178), "numbered")
+    data.features[:, 0] = np.arange(178)
     for partition, axes in ((0, ("split", "numbered", 0)), (2, ("split", "numbered", 0, 2))):
         parts = splitter(5, shuffle=True, random_state=seed_of(*axes) % 2**32).split(data.features, data.labels)
         for place, (_, test) in enumerate(parts):
@@ -117,16 +104,12 @@ def test_a_test_fold_may_be_scaled_by_itself():
 def test_a_class_missing_from_a_training_part_is_refused():
     rare = dataset([0] * 8 + [1] * 8 + [2] * 2)
     # The first partition whose first test part has both samples of class 2.
-    splitters = [KFold(2, shuffle=True, random_state=_seed_of_partition(number)) for number in range(100)]
-    parts = [next(splitter.split(rare.labels))[1] for splitter in splitters]
+    seeds = [seed_of("split", "tiny", 0, *([number] if number else [])) % 2**32 for number in range(100)]
+    parts = [next(KFold(2, shuffle=True, random_state=seed).split(rare.labels))[1] for seed in seeds]
     together = next(number for number, part in enumerate(parts) if {16, 17} <= set(part.tolist()))
     message = f"fold 0 of partition {together} leaves class 'class 2' out of its training part; use stratified folds"
     with pytest.raises(InputError, match=message):
         make_fold(rare, 2 * together, 2, seed=0, stratified=False)
-
-
-def _seed_of_partition(number):
-    return seed_of("split", "tiny", 0, *([number] if number else [])) % 2**32
 
 
 def records_of(dataset, q, tmp_path, **changes):

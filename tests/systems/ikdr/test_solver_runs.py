@@ -6,6 +6,7 @@ import numpy as np
 import psutil
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from kdrbench.baselines import build_baseline
@@ -37,8 +38,8 @@ def run(method, files, *, limits=LIMITS, repeat_for_s=0.0, **options):
     return run_batch(batch_of(method, **options), load_dataset("wine"), context_of(limits, repeat_for_s), files)
 
 
-def trace_of(files, number=0):
-    return read_points(files.traces).get((CELL, number), [])
+def trace_of(files):
+    return read_points(files.traces)[CELL, 0]
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +74,19 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
     assert [point["time_s"] for point in trace] == sorted(point["time_s"] for point in trace)
 
 
+def objective_of(record):
+    """The fold of a run and its objective."""
+    fold = make_fold(load_dataset("wine"), record.run, 10, record.seed)
+    kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
+    return fold, TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels))
+
+
 def test_the_projections_that_were_scored_are_kept(good):
     arrays = arrays_in(good[1])
     assert set(arrays) == {f"{CELL}/projection_0", f"{CELL}/projection_1"}
     for record in good[0]:
-        fold = make_fold(load_dataset("wine"), record.run, 10, record.seed)
-        kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
-        problem = build_problem(TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels)))
-        projection = arrays[f"{CELL}/projection_{record.run}"]
-        assert -problem.value(projection) == pytest.approx(record.cost, rel=1e-12)
+        (fold, objective), projection = objective_of(record), arrays[f"{CELL}/projection_{record.run}"]
+        assert -build_problem(objective).value(projection) == pytest.approx(record.cost, rel=1e-12)
         machine = SVC(gamma="auto").fit(fold.train_features @ projection, fold.train_labels)
         assert record.train_accuracy == machine.score(fold.train_features @ projection, fold.train_labels)
 
@@ -94,12 +99,7 @@ def test_an_approximately_evaluated_run_is_scored_exactly(good, files):
     # A tenth of the kernel's trace is left out, yet the cost is that of the whole kernel.
     assert other.cost == pytest.approx(record.cost, rel=2e-2)
     assert other.provenance.batch_sha256 != record.provenance.batch_sha256
-    fold = make_fold(load_dataset("wine"), 0, 10, other.seed)
-    objective = TraceObjective(
-        fold.train_features,
-        build_kernel({"family": "gaussian"}, fold.train_features, 4),
-        supervised_gamma(fold.train_labels),
-    )
+    objective = objective_of(other)[1]
     approximate = build_problem(objective, Evaluation(evaluator="low_rank", tolerance=0.1))
     start = make_start("surrogate", approximate, 4, np.random.default_rng(0))
     result = solve(build_solver({"method": "ism"}), approximate, start, IterationMonitor())
@@ -199,29 +199,22 @@ def baseline_batch(method, *, folds=1):
     return next(batch for batch in batches if batch.cell == ("none", "it"))
 
 
-def run_baseline(method, files, *, limits=LIMITS, repeat_for_s=0.0, **options):
-    return run_batch(baseline_batch(method, **options), load_dataset("wine"), context_of(limits, repeat_for_s), files)
-
-
-def accuracy_by_hand(number):
-    fold = make_fold(load_dataset("wine"), number, 10, 0)
-    reduction = PCA(4).fit(fold.train_features)
-    machine = SVC(gamma="auto").fit(reduction.transform(fold.train_features), fold.train_labels)
-    return np.mean(machine.predict(reduction.transform(fold.test_features)) == fold.test_labels)
-
-
 def test_a_baseline_leaves_a_row_a_fold_without_a_cost(files):
-    records = run_baseline("pca_svm", files, folds=2, repeat_for_s=REPEAT_FOR_S)
+    batch, dataset = baseline_batch("pca_svm", folds=2), load_dataset("wine")
+    records = run_batch(batch, dataset, context_of(LIMITS, REPEAT_FOR_S), files)
     assert [record.axes for record in records] == [("table4_supervised", "wine", "none", "it", n) for n in (0, 1)]
     for number, record in enumerate(records):
         assert (record.status, record.message, record.repeats >= 1) == ("converged", "fitted", True)
         assert 0 < record.time_s < record.provenance.wall_s
         assert record.cpu_s > 0
-        assert (record.quality_metric, record.quality) == ("accuracy", accuracy_by_hand(number))
+        fold = make_fold(dataset, number, 10, 0)
+        machine = make_pipeline(PCA(4), SVC(gamma="auto")).fit(fold.train_features, fold.train_labels)
+        accuracy = machine.score(fold.test_features, fold.test_labels)
+        assert (record.quality_metric, record.quality) == ("accuracy", accuracy)
         assert (record.cost, record.feasibility, record.stationarity, record.iterations) == (None,) * 4
         assert (record.value_calls, record.surrogate_calls, record.evaluation) == (None,) * 3
         assert (record.n_train, record.n_test, record.n_components) == (160, 18, 4)
-    assert records[0].provenance.batch_sha256 == baseline_batch("pca_svm", folds=2).sha256
+    assert records[0].provenance.batch_sha256 == batch.sha256
     assert files.traces.read_text() == ""
 
 
@@ -238,7 +231,8 @@ def test_a_baseline_leaves_a_row_a_fold_without_a_cost(files):
 )
 def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
     limits = SHORT if status == "time_limit" else LIMITS
-    (record,) = run_baseline(f"support.misbehaving:{baseline}", files, limits=limits)
+    batch = baseline_batch(f"support.misbehaving:{baseline}")
+    (record,) = run_batch(batch, load_dataset("wine"), context_of(limits), files)
     assert (record.status, record.message.startswith(message)) == (status, True), record.message
     assert record.provenance.wall_s < limits.time_s + 1.0
     assert record.cost is None

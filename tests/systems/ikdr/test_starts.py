@@ -66,27 +66,20 @@ def test_who_draws_further_starts(options, kernel, may_draw):
 def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):
     batch = batch_of("dimension_growth", options=DG | {"starts": 5})
     run = IKDR.prepare(batch, load_dataset("wine"), context_of(LIMITS))(0)
-    make, costs, calls, iterations, messages = run.starts(), [], [], [], []
-    for _ in range(5):
-        problem = run.problem.fresh()
-        result = solve(run.solver, problem, make(problem), IterationMonitor())
-        costs.append(-run.exact.fresh().value(result.projection))
-        calls.append(problem.counters)
-        iterations.append(result.iterations)
-        messages.append(result.message)
+    make, problems = run.starts(), [run.problem.fresh() for _ in range(5)]
+    results = [solve(run.solver, problem, make(problem), IterationMonitor()) for problem in problems]
+    costs = [-run.exact.fresh().value(result.projection) for result in results]
     assert max(costs) - min(costs) > 1e-3
-    (tmp_path / "five").mkdir()
     record, trace = record_of("dimension_growth", files_in(tmp_path / "five"), **DG, starts=5)
     assert record.status == "converged"
-    assert record.message == f"best of 5 starts: {messages[int(np.argmin(costs))]}"
+    assert record.message == f"best of 5 starts: {results[int(np.argmin(costs))].message}"
     assert record.cost == pytest.approx(min(costs), rel=1e-12)
     assert (record.n_starts, record.mean_cost) == (5, pytest.approx(np.mean(costs), rel=1e-12))
     for name in ("value", "gradient", "value_gradient"):
-        assert getattr(record, f"{name}_calls") == sum(getattr(one, name) for one in calls)
-    assert record.iterations == sum(iterations)
+        assert getattr(record, f"{name}_calls") == sum(getattr(one.counters, name) for one in problems)
+    assert record.iterations == sum(result.iterations for result in results)
     assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
     # The first start is that of a run from one start.
-    (tmp_path / "one").mkdir()
     single, _ = record_of("dimension_growth", files_in(tmp_path / "one"), **DG)
     assert single.cost == pytest.approx(costs[0], rel=1e-12)
     assert (single.n_starts, single.mean_cost) == (None, None)
@@ -95,11 +88,13 @@ def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):
 def test_a_short_run_repeats_all_of_its_starts(tmp_path):
     batch = batch_of("stiefel_cayley", options=DG | {"starts": 3})
     run = IKDR.prepare(batch, load_dataset("wine"), context_of(LIMITS))(0)
-    asked = []
-    starts = run.starts
-    object.__setattr__(
-        run, "starts", lambda: (lambda make: lambda problem: asked.append(make(problem)) or asked[-1])(starts())
-    )
+    starts, asked = run.starts, []
+
+    def noted():
+        make = starts()
+        return lambda problem: asked.append(make(problem)) or asked[-1]
+
+    object.__setattr__(run, "starts", noted)
     run.repeat(referee_in(tmp_path))
     run.repeat(referee_in(tmp_path))
     assert len(asked) == 6

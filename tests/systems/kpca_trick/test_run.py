@@ -193,15 +193,8 @@ def test_a_missing_package_or_memory_is_no_result(monkeypatch, error):
             results_of(kpca_batch(variants=[variant]), iris())
 
 
-METHODS = ("plain", "aligned")
-
-
-def endings(records):
-    return [(record.run, record.variant, record.status) for record in records]
-
-
 def test_every_method_of_every_split_leaves_a_row(tmp_path):
-    batch = kpca_batch(variants=METHODS)
+    batch = kpca_batch(variants=("plain", "aligned"))
     records = job_of(batch, iris(), tmp_path)
     assert [record.axes for record in records] == batch.axes
     assert read_records(files_in(tmp_path).records, KPCATrickRecord) == records
@@ -213,22 +206,16 @@ def test_every_method_of_every_split_leaves_a_row(tmp_path):
         assert record.time_s == pytest.approx(record.tuning_wall_s + record.learning_wall_s)
 
 
-def result(variant, referee, **columns):
-    return RunResult(Status.CONVERGED, "", 1.0, 1.0, columns, ("dne", variant))
-
-
-def job(tmp_path, monkeypatch, work, limits=LIMITS):
-    monkeypatch.setattr(KPCATrickSystem, "run", lambda system, batch, dataset, number, referee: work(referee))
-    return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickSystem())
-
-
 def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
-    def stuck(referee):
-        yield result("plain", referee, accuracy=0.9)
+    def stuck(system, batch, dataset, number, referee):
+        yield RunResult(Status.CONVERGED, "", 1.0, 1.0, {"accuracy": 0.9}, ("dne", "plain"))
         referee.timed(lambda: time.sleep(60))
 
-    records = job(tmp_path, monkeypatch, stuck, Limits(0.3, 1024.0))
-    assert endings(records) == [(0, "plain", "converged"), (0, "aligned", "time_limit")]
+    monkeypatch.setattr(KPCATrickSystem, "run", stuck)
+    batch = kpca_batch(variants=("plain", "aligned"), runs=(0,))
+    records = job_of(batch, iris(), tmp_path, Limits(0.3, 1024.0), KPCATrickSystem())
+    endings = [(record.variant, record.status) for record in records]
+    assert endings == [("plain", "converged"), ("aligned", "time_limit")]
     assert records[0].accuracy > 0.8
     assert records[1].accuracy is records[1].tuning_cpu_s is records[1].time_s is None
     assert records[1].message == "killed at the time limit of 0.3 s"
