@@ -7,9 +7,8 @@ from kdrbench.suite.findings.effects import Effect
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import TRAINING, UNEXPLAINED, reference_of
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from support.report_rows import TABLE_4, experiment_of, kpca_run, run
+from support.report_rows import TABLE_4, experiment_of, kpca_run, kpca_runs, runs_of
 
-FOLDS = range(10)
 MADE = {"published": TABLE_4, "paradigm": "supervised", "folds": 10, "components": {"wine": 4, "face": 20}}
 EXPERIMENT = experiment_of("ism", "dg", "ism_converged", "dg_converged", datasets=["wine", "face"], **MADE)
 PROTOCOL = EXPERIMENT | {"published": TABLE_4 | {"protocol": True}, "datasets": ["wine"], "solvers": ["ism"]}
@@ -18,16 +17,7 @@ CONFIG = {"run": ["four", "unstratified"], "experiments": {"four": EXPERIMENT, "
 
 def folds(dataset, method, *, experiment="four", **columns):
     sizes = {"n_train": 160, "n_test": 18, "iterations": 3}
-    return [
-        run(
-            dataset,
-            method,
-            fold,
-            experiment=experiment,
-            **sizes | {name: value(fold) if callable(value) else value for name, value in columns.items()},
-        )
-        for fold in FOLDS
-    ]
+    return runs_of(dataset, method, range(10), experiment=experiment, **sizes | columns)
 
 
 ROWS = pd.DataFrame(
@@ -52,20 +42,16 @@ def found(lines, *axes):
     return one
 
 
-def test_an_effect_of_cost_is_gone_between_converged_solvers(lines):
-    cost = found(lines, "wine", "dg", "cost")
+def test_effects_are_those_of_published_and_of_converged_solvers(lines):
+    cost, time = found(lines, "wine", "dg", "cost"), found(lines, "wine", "dg", "time_s")
     assert (cost.effect, cost.converged_effect) == (Effect.YES, Effect.GONE)
     assert cost.effect_words.startswith("printed +8.39 %, ours +8.4")
     assert cost.converged_words == "printed +8.39 %, ours 0 %"
+    # Times have ratios and no verdict.
+    assert (time.verdict, time.effect, time.converged_effect) == (Verdict.NOT_JUDGED, Effect.YES, Effect.SIGN_ONLY)
+    assert (time.effect_words, time.converged_words) == ("printed x 395, ours x 400", "printed x 395, ours x 10")
     # ISM is what others are compared with.
     assert (found(lines, "wine", "ism", "cost").effect, found(lines, "wine", "ism", "cost").effect_words) == ("", "")
-
-
-def test_times_have_ratios_and_no_verdict(lines):
-    time = found(lines, "wine", "dg", "time_s")
-    assert time.verdict is Verdict.NOT_JUDGED
-    assert (time.effect, time.effect_words) == (Effect.YES, "printed x 395, ours x 400")
-    assert (time.converged_effect, time.converged_words) == (Effect.SIGN_ONLY, "printed x 395, ours x 10")
 
 
 def test_the_published_protocol_is_beside_ours(lines):
@@ -79,43 +65,28 @@ def test_the_published_protocol_is_beside_ours(lines):
 
 def test_a_printed_training_accuracy_stands_beside_ours(lines):
     accuracy = found(lines, "face", "ism", "accuracy")
-    assert (accuracy.verdict, accuracy.protocol) == (
-        Verdict.DIFFERS,
-        f"100.0% \u00b1 0.0% ({TRAINING}, four, gaussian, ism)",
-    )
-    assert accuracy.protocol_verdict == "reproduced"
+    assert (accuracy.verdict, accuracy.protocol_verdict) == (Verdict.DIFFERS, "reproduced")
+    assert accuracy.protocol == f"100.0% \u00b1 0.0% ({TRAINING}, four, gaussian, ism)"
     assert "training rows" in accuracy.why
 
 
 def test_a_column_that_repeats_another_kernel_is_beside_its_runs():
     # NeurIPS 2019, Table 4: the polynomial column of MNIST repeats the Gaussian one, -639 in thousands.
-    experiment = EXPERIMENT | {
-        "datasets": ["mnist"],
-        "components": {"mnist": 10},
-        "kernels": ["gaussian", "polynomial"],
-    }
+    both = {"datasets": ["mnist"], "components": {"mnist": 10}, "kernels": ["gaussian", "polynomial"]}
     rows = folds("mnist", "ism", cost=-639e3, quality=0.86, train_accuracy=0.99)
     rows += [row | {"kernel": "polynomial", "cost": -5e10, "train_accuracy": 0.96} for row in rows]
-    lines = compare({"ikdr": pd.DataFrame(rows)}, {"run": ["four"], "experiments": {"four": experiment}})
+    lines = compare({"ikdr": pd.DataFrame(rows)}, {"run": ["four"], "experiments": {"four": EXPERIMENT | both}})
     of_polynomial = {line.metric: line for line in lines if line.kernel == "polynomial" and line.method == "ism"}
     cost, accuracy = of_polynomial["cost"], of_polynomial["accuracy"]
-    assert (cost.protocol, cost.protocol_verdict) == (
-        "-639, in the unit of the print (four, gaussian, ism)",
-        "reproduced",
-    )
+    assert cost.protocol == "-639, in the unit of the print (four, gaussian, ism)"
     assert "99.0% \u00b1 0.0% (training accuracy, four, gaussian, ism)" in accuracy.protocol
-    assert accuracy.protocol_verdict.split("; ")[1] == "reproduced"
+    assert (cost.protocol_verdict, accuracy.protocol_verdict.split("; ")[1]) == ("reproduced", "reproduced")
 
 
 def test_alignment_of_centred_kernels_is_beside_the_printed_alignment():
     # KPCA trick, Table 3: AKDNE on Glass .67.
-    axes = {"experiment": "kpca", "dataset": "glass", "learner": "dne"}
-    accuracies = {"aligned": 0.63, "centred": 0.67}
-    rows = [
-        kpca_run(**axes, variant=variant, run=split, accuracy=accuracy, test_selected=None)
-        for variant, accuracy in accuracies.items()
-        for split in range(40)
-    ]
+    axes = {"experiment": "kpca", "dataset": "glass", "learner": "dne", "test_selected": None}
+    rows = kpca_runs({"aligned": [0.63] * 40, "centred": [0.67] * 40}, **axes)
     experiment = {"system": "kpca_trick", "published": {"paper": "kpca_trick"}, "splits": 40, "datasets": ["glass"]}
     lines = compare({"kpca_trick": pd.DataFrame(rows)}, {"run": ["kpca"], "experiments": {"kpca": experiment}})
     (line,) = [line for line in lines if line.dataset == "glass" and line.method == "akdne" and line.runs]
@@ -138,16 +109,11 @@ def test_iterations_are_not_compared_where_cells_were_left_out(change):
     quick = folds("wine", "sm", iterations=310)
     left_out = [row for name in ("sm", "ism") for row in folds("face", name, iterations=2, **change)]
 
-    def line(*rows):
-        (one,) = (
-            one
-            for one in compare({"ikdr": pd.DataFrame(rows)}, CONFIG)
-            if (one.dataset, one.method, one.metric) == ("all", "sm", "iterations") and one.runs
-        )
-        return one
+    def line(rows):
+        return found(compare({"ikdr": pd.DataFrame(rows)}, CONFIG), "all", "sm", "iterations")
 
-    assert line(*quick).verdict is Verdict.REPRODUCED
-    words = line(*quick, *left_out)
+    assert line(quick).verdict is Verdict.REPRODUCED
+    words = line(quick + left_out)
     assert words.verdict is Verdict.NOT_COMPARABLE
     assert ("sm on Face was stopped at 60 s" if "time_limit_s" in change else "budget was used up") in words.why
     # Reasons of ISM are none of SM's.
@@ -171,28 +137,23 @@ def test_references(axes, reference):
 
 def test_wins_draws_and_losses_are_compared_over_all_data_sets():
     names = ["balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps"]
+    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
 
-    def line(rows):
-        config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
+    def line(won, among=names):
+        rows = []
+        for name in among:
+            accuracies = {"plain": [0.5], "cross_validated": [0.6 if name in won else 0.5]}
+            rows += kpca_runs(accuracies, dataset=name, learner="nca", experiment="k", test_selected=None)
         lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
         return next(one for one in lines if (one.metric, one.method) == ("win_draw_lose", "knca"))
 
-    def rows(won):
-        return [
-            kpca_run(
-                dataset=name, learner="nca", variant=variant, experiment="k", test_selected=None, accuracy=accuracy
-            )
-            for name in names
-            for variant, accuracy in (("plain", 0.5), ("cross_validated", 0.6 if name in won else 0.5))
-        ]
-
     # The printed table has nine wins, and Iris level.
     without_iris = [name for name in names if name != "iris"]
-    assert (line(rows(without_iris)).published, line(rows(without_iris)).verdict) == ("9/1/0", Verdict.REPRODUCED)
-    assert line(rows(without_iris[:8])).verdict is Verdict.CLOSE
-    assert (line(rows(names[:2])).ours, line(rows(names[:2])).verdict) == ("2/8/0", Verdict.DIFFERS)
-    assert line(rows(names[:2])).why.startswith("a count of the table's cells")
-    some = line(rows(names)[:8])
+    assert (line(without_iris).published, line(without_iris).verdict) == ("9/1/0", Verdict.REPRODUCED)
+    assert line(without_iris[:8]).verdict is Verdict.CLOSE
+    few, some = line(names[:2]), line(names, names[:4])
+    assert (few.ours, few.verdict) == ("2/8/0", Verdict.DIFFERS)
+    assert few.why.startswith("a count of the table's cells")
     assert (some.ours, some.verdict) == ("4/0/0 of 4 data sets", Verdict.NOT_RUN)
 
 

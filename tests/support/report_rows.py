@@ -41,12 +41,30 @@ def run(dataset, method, number, **columns):
     return _shared(dataset, number, **row, trace_file=f"{dataset}-{method}.jsonl") | columns
 
 
+def runs_of(dataset, method, numbers, **columns):
+    """Rows of IKDR by their numbers, of which a column may be a function."""
+
+    def at(number):
+        return {name: value(number) if callable(value) else value for name, value in columns.items()}
+
+    return [run(dataset, method, number, **at(number)) for number in numbers]
+
+
 def kpca_run(**columns):
     """A row of the KPCA trick's tables."""
     row = {"learner": "dne", "variant": "plain", "accuracy": 0.9, "kernel": "", "test_selected": "", "n_coordinates": 4}
     row |= {"tuning_cpu_s": 1.5, "tuning_wall_s": 2.0, "learning_cpu_s": 0.25, "learning_wall_s": 0.5}
     row |= {"n_train": 100, "n_test": 50, "n_features": 4, "n_folds": 5, "trace_file": "none.jsonl"}
     return _shared("iris", 0, **row) | columns
+
+
+def kpca_runs(accuracies, **columns):
+    """Rows of the KPCA trick by variant, a split for each accuracy."""
+    return [
+        kpca_run(variant=variant, run=number, accuracy=accuracy, **columns)
+        for variant, values in accuracies.items()
+        for number, accuracy in enumerate(values)
+    ]
 
 
 def low_rank_run(**columns):

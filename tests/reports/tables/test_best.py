@@ -8,7 +8,7 @@ from kdrbench.suite.reports.tables.cells import BOLD_MEANS
 from kdrbench.suite.reports.tables.table import Table, render_html, render_latex
 from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
 from kdrbench.suite.systems.kpca_trick.tables import kpca_tables
-from support.report_rows import experiment_of, kpca_run, run
+from support.report_rows import experiment_of, kpca_runs, run, runs_of
 
 SOLVERS = ["ism", "dg", "sm"]
 EXPERIMENT = experiment_of(*SOLVERS)
@@ -54,10 +54,8 @@ def a_race(status, **columns):
     numbers = {"ism": (0.02, -1311.0, 0.95), "dg": (0.01, -1500.0, 0.99), "sm": (0.03, -1200.0, 0.90)}
     rows = []
     for solver, (time_s, cost, quality) in numbers.items():
-        for fold in range(8):
-            ended = {"status": status} | columns if solver == "dg" and fold == 1 else {}
-            found = {"time_s": time_s, "warm_s": time_s / 2, "cost": cost, "quality": quality}
-            rows.append(run("wine", solver, fold, **found, **ended))
+        rows += runs_of("wine", solver, range(8), time_s=time_s, warm_s=time_s / 2, cost=cost, quality=quality)
+    rows[9] |= {"status": status} | columns
     return pd.DataFrame(rows)
 
 
@@ -92,11 +90,8 @@ def test_too_few_runs_or_disturbed_times_are_the_best_of_nothing():
 
 
 def test_a_learner_with_a_split_that_was_stopped_is_not_bold():
-    rows = [
-        kpca_run(run=split, variant=variant, accuracy=accuracy, test_selected=None)
-        for split in range(12)
-        for variant, accuracy in (("plain", 0.8), ("aligned", 0.9 + split / 1000))
-    ]
+    accuracies = {"plain": [0.8] * 12, "aligned": [0.9 + split / 1000 for split in range(12)]}
+    rows = kpca_runs(accuracies, test_selected=None)
     stopped = [row | {"status": "time_limit", "accuracy": None} if row["run"] == 11 else row for row in rows]
     for runs, bold in ((rows, True), (stopped, False)):
         accuracies, tests, _ = kpca_tables(pd.DataFrame(runs), "kpca_tables")
