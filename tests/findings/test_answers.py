@@ -11,7 +11,7 @@ from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, fi
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.findings.pairwise import matrix_of
 from support.dashboard_grid import grid_config
-from support.report_rows import kpca_run, run, traced_runs
+from support.report_rows import kpca_run, kpca_runs, run, traced_runs
 
 RUNS = 7
 
@@ -58,17 +58,25 @@ def test_the_matrix_counts_compares_and_orders(race):
     assert dg.differs
     assert found.cell("ism", "wine", "gaussian").p is None
     assert not found.disturbed
+    # Controls have no place, and one solver has no matrix.
+    runs, folder = race
+    assert matrix(runs, folder, ["gm"]).solvers == ("ism", "dg")
+    assert matrix(runs[runs["method"] == "ism"], folder) is None
 
 
 def test_disturbed_times_are_an_indication(race):
     runs, folder = race
-    found = matrix(runs.assign(drifted=True), folder)
-    assert found.disturbed
-    assert found.cell("gm", "wine", "gaussian").fine_ratio == 3.0
-    assert "in 7 of 7 (3\u00d7 the least time, disturbed)." in answer(runs.assign(drifted=True), folder).text
-    shared = matrix(runs.assign(timed=False), folder)
-    assert {cell.fine_ratio for cell in shared.cells} == {None}
-    assert "least time" not in answer(runs.assign(timed=False), folder).text
+    disturbed, shared = runs.assign(drifted=True), runs.assign(timed=False)
+    assert matrix(disturbed, folder).disturbed
+    assert matrix(disturbed, folder).cell("gm", "wine", "gaussian").fine_ratio == 3.0
+    assert "in 7 of 7 (3\u00d7 the least time, disturbed)." in answer(disturbed, folder).text
+    assert {cell.fine_ratio for cell in matrix(shared, folder).cells} == {None}
+    assert "least time" not in answer(shared, folder).text
+    # Problems with one disturbed run are left out.
+    runs.loc[(runs["method"] == "gm") & (runs["run"] == 0), "contaminated"] = True
+    near = ratios(nearness(runs, folder))
+    assert near.loc[near["run"] == 0, column("ratio", FINE)].isna().all()
+    assert matrix(runs, folder).cell("ism", "wine", "gaussian").timed == RUNS - 1
 
 
 def best_of(runs, folder):
@@ -93,14 +101,6 @@ def test_two_that_need_the_same_time_are_both_bold(tmp_path):
     assert best_of(traced_runs(tmp_path, traces), tmp_path) == {"ism", "gm"}
 
 
-def test_problems_with_a_disturbed_run_are_left_out(race):
-    runs, folder = race
-    runs.loc[(runs["method"] == "gm") & (runs["run"] == 0), "contaminated"] = True
-    near = ratios(nearness(runs, folder))
-    assert near.loc[near["run"] == 0, column("ratio", FINE)].isna().all()
-    assert matrix(runs, folder).cell("ism", "wine", "gaussian").timed == RUNS - 1
-
-
 def test_a_failed_run_counts_as_one_that_reached_nothing(race):
     runs, folder = race
     runs.loc[(runs["method"] == "ism") & (runs["run"] == 3), ["status", "cost"]] = ["failed", -200.0]
@@ -111,52 +111,35 @@ def test_a_failed_run_counts_as_one_that_reached_nothing(race):
     assert found.reference == "gm"
 
 
-def test_controls_have_no_place_and_one_solver_no_matrix(race):
-    runs, folder = race
-    assert matrix(runs, folder, ["gm"]).solvers == ("ism", "dg")
-    assert matrix(runs[runs["method"] == "ism"], folder) is None
-
-
 def test_scaled_times_of_a_reference_are_compared_with_none():
-    near = pd.DataFrame(
-        [
-            {"experiment": "e", "dataset": "wine", "kernel": "gaussian", "run": 0, "method": method, "clean": timed}
-            | {"timed": timed, "needed_1e-2": needed, "needed_1e-6": needed}
-            for method, needed, timed in (("mine", 2.0, True), ("dg", 4.0, True), ("ism_reference", 1.0, False))
-        ]
-    )
-    found = ratios(near).set_index("method")
+    shared = {"experiment": "e", "dataset": "wine", "kernel": "gaussian", "run": 0}
+    rows = [
+        shared | {"method": method, "clean": timed, "timed": timed, "needed_1e-2": needed, "needed_1e-6": needed}
+        for method, needed, timed in (("mine", 2.0, True), ("dg", 4.0, True), ("ism_reference", 1.0, False))
+    ]
+    found = ratios(pd.DataFrame(rows)).set_index("method")
     assert found["ratio_1e-6"].loc[["mine", "dg"]].tolist() == [1.0, 2.0]
     assert np.isnan(found["ratio_1e-6"]["ism_reference"])
     assert not found["disturbed"].any()
 
 
-def stopped_at_the_best(runs):
-    runs.loc[:1, "status"] = "time_limit"
-    return runs
-
-
 @pytest.mark.parametrize(
-    ("points", "change", "text"),
+    ("of_dg", "status", "words"),
     [
+        ((3.0, -100.0), "converged", "(1\u00d7 the least time); DG in 3 of 3 (3\u00d7 the least time)."),
         (
-            {"ism": [(1.0, -100.0)], "dg": [(3.0, -100.0)]},
-            None,
-            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time); DG in 3 of 3 "
-            "(3\u00d7 the least time).",
-        ),
-        (
-            {"ism": [(1.0, -100.0)], "dg": [(1.0, -99.0)]},
-            stopped_at_the_best,
-            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time; 2 of them stopped "
-            "there by a limit); DG in 0 of 3.",
+            (1.0, -99.0),
+            "time_limit",
+            "(1\u00d7 the least time; 2 of them stopped there by a limit); DG in 0 of 3.",
         ),
     ],
 )
-def test_the_race_in_one_sentence(tmp_path, points, change, text):
-    runs = traced_runs(tmp_path, {solver: [curve] * 3 for solver, curve in points.items()})
-    found = answer(change(runs) if change else runs, tmp_path)
-    assert (found.text, found.question) == (text, "Which solver reaches the lowest cost, and how soon?")
+def test_the_race_in_one_sentence(tmp_path, of_dg, status, words):
+    runs = traced_runs(tmp_path, {"ism": [[(1.0, -100.0)]] * 3, "dg": [[of_dg]] * 3})
+    runs.loc[:1, "status"] = status
+    found = answer(runs, tmp_path)
+    assert found.text == f"ISM reaches the best known cost within 1e-6 in 3 of 3 runs {words}"
+    assert found.question == "Which solver reaches the lowest cost, and how soon?"
     assert json.loads(json.dumps(asdict(found)))["matrix"]["experiment"] == "e"
 
 
@@ -167,19 +150,14 @@ def test_of_redrawn_means_the_most_moving_is_named():
         for partition in range(3)
     ]
     found = answer(pd.DataFrame(rows), None, partitions=3)
-    assert (
-        found.text == "Of 2 means, that of GM on Wine, Polynomial, moves most: from 70.0% to 90.0% over 3 partitions."
-    )
-    assert (found.matrix, found.question) == (None, "How far do means vary when the folds are redrawn?")
+    words = "Of 2 means, that of GM on Wine, Polynomial, moves most: from 70.0% to 90.0% over 3 partitions."
+    assert (found.matrix, found.text) == (None, words)
+    assert found.question == "How far do means vary when the folds are redrawn?"
 
 
 def learners(**accuracies):
-    rows = [
-        kpca_run(experiment="t", variant=variant, run=number, accuracy=accuracy + number / 100, test_selected=None)
-        for variant, accuracy in accuracies.items()
-        for number in range(8)
-    ]
-    return "kpca_trick", rows
+    splits = {variant: [accuracy + number / 100 for number in range(8)] for variant, accuracy in accuracies.items()}
+    return "kpca_trick", kpca_runs(splits, experiment="t", test_selected=None)
 
 
 def constrained(n_constraints, *methods):
@@ -192,37 +170,34 @@ def constrained(n_constraints, *methods):
 
 def noise(**columns):
     row = {"experiment": "t", "method": "nca", "train_accuracy": 0.9, "test_accuracy": 0.4, "p_value": 0.04}
-    return "noise", [
-        row | {"rejected": 1},
-        row | {"train_accuracy": 1.0, "test_accuracy": 0.6, "rejected": 0} | columns,
-    ]
+    other = row | {"train_accuracy": 1.0, "test_accuracy": 0.6, "rejected": 0} | columns
+    return "noise", [row | {"rejected": 1}, other]
 
 
 @pytest.mark.parametrize(
-    ("system", "rows", "text"),
+    ("made", "text"),
     [
         (
-            *learners(plain=0.5, aligned=0.8),
+            learners(plain=0.5, aligned=0.8),
             "With a kernel, learners are significantly better than without in 1 and worse in none of 1 comparison over "
             "the same 8 splits (p corrected by Holm).",
         ),
-        ("kpca_trick", [kpca_run(experiment="t", status="failed", accuracy=None, test_selected=None)], NO_ANSWER),
-        (*constrained(1, "burg"), "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."),
+        (("kpca_trick", [kpca_run(experiment="t", status="failed", accuracy=None, test_selected=None)]), NO_ANSWER),
+        (constrained(1, "burg"), "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."),
         (
-            *noise(),
+            noise(),
             "Methods separate 95.0% of the samples they learned from and 50.0% of others in the mean; the test calls 1 "
             "of 2 draws real.",
         ),
-        ("noise", noise(train_accuracy=None)[1][1:], NO_ANSWER),
+        (("noise", noise(train_accuracy=None)[1][1:]), NO_ANSWER),
     ],
 )
-def test_systems_answer_in_one_sentence(system, rows, text):
+def test_systems_answer_in_one_sentence(made, text):
+    system, rows = made
     config = {"run": ["t"], "experiments": {"t": {"title": "T.", "system": system}}, "solvers": {}}
     (found,) = answers_of(pd.DataFrame(rows), config)
     assert found.text == text
-
-
-def test_a_system_of_ones_own_is_asked_what_its_records_show():
+    # A system of one's own is asked what its records show.
     assert question_of("t", {"system": "somebody/elses.py"}) == "What do the records show?"
 
 

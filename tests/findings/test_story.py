@@ -45,9 +45,13 @@ def test_the_page_holds_size_verdicts_claims_and_answers(source):
     assert once.size.endswith("0.5 core-hours")
 
 
-def test_every_number_that_is_not_met_has_one_reason(source):
+@pytest.fixture
+def differs(source):
     line = next(one for one in source.comparisons if one.metric == "cost")
-    differs = replace(line, verdict=Verdict.DIFFERS, published="1", ours="2", why="labels are numbers; daggers")
+    return replace(line, verdict=Verdict.DIFFERS, published="1", ours="2", why="labels are numbers; daggers")
+
+
+def test_every_number_that_is_not_met_has_one_reason(source, differs):
     source.__dict__["comparisons"] = [
         replace(differs, verdict=Verdict.REPRODUCED),
         replace(differs, verdict=Verdict.CLOSE, why="other folds"),
@@ -63,12 +67,10 @@ def test_every_number_that_is_not_met_has_one_reason(source):
     assert "| 1 reproduced, 1 close, 2 differs | 1 | 0 | 3 | 0 |" in page
 
 
-def test_what_the_authors_code_did_is_told_with_the_numbers_it_made(source):
-    line = next(one for one in source.comparisons if one.metric == "cost")
+def test_what_the_authors_code_did_is_told_with_the_numbers_it_made(source, differs):
     why = "their labels are numbers (experiment authors_table4_wine)"
-    differs = replace(line, verdict=Verdict.DIFFERS, published="1", ours="2", why=why)
-    made = replace(differs, protocol="1.01 (authors_table4_wine, gaussian, dg_authors)", protocol_verdict="reproduced")
-    source.__dict__["comparisons"] = [differs, made]
+    made = {"protocol": "1.01 (authors_table4_wine, gaussian, dg_authors)", "protocol_verdict": "reproduced"}
+    source.__dict__["comparisons"] = [replace(differs, why=why), replace(differs, why=why, **made)]
     story = Summary(source)
     (one,) = story.reasons(of_authors=True)
     assert (one.count, one.traced, story.reasons(of_authors=False)) == (2, 1, [])
@@ -81,21 +83,18 @@ def test_the_page_says_what_holds_in_each_lane(source):
     lanes = "By the authors' code, 2 of 2 cells (confirmed); as published, 0 of 2 cells (contradicted)."
     source.__dict__["claims"] = [(claim, Finding(Decision.CONFIRMED, "in 2 of 2", lanes, "2 of 2", "95 %: a lot"))]
     page = summary("what_we_found", source)
-    row = f"{escape(claim.words)} | confirmed | 2 of 2 | 95 %: a lot | evidence |"
-    assert row in page
+    assert f"{escape(claim.words)} | confirmed | 2 of 2 | 95 %: a lot | evidence |" in page
     assert f"| {escape(claim.words)} | {escape(lanes)} |" in page
 
 
-def test_numbers_without_a_known_reason_are_counted_by_search_and_not_as_the_authors(source):
-    line = next(one for one in source.comparisons if one.metric == "cost")
-    unlike = replace(line, verdict=Verdict.DIFFERS, published="7", ours="8", why="no reason is known; daggers")
-    other = replace(unlike, why="no setting is known (experiment authors_b)")
-    source.__dict__["comparisons"] = [other, unlike, replace(unlike, published="9"), replace(unlike, first=False)]
+def test_numbers_without_a_known_reason_are_counted_by_search_and_not_as_the_authors(source, differs):
+    unlike = replace(differs, why="no reason is known; daggers")
+    by_search = "no setting is known (experiment authors_b)"
+    others = [replace(unlike, why=by_search), replace(unlike, published="9"), replace(unlike, first=False)]
+    source.__dict__["comparisons"] = [*others, unlike]
     story = Summary(source)
-    assert [(one.why, one.count) for one in story.reasons(of_authors=False)] == [
-        ("no reason is known", 2),
-        ("no setting is known (experiment authors_b)", 1),
-    ]
+    found = [(one.why, one.count) for one in story.reasons(of_authors=False)]
+    assert found == [("no reason is known", 2), (by_search, 1)]
     assert story.reasons(of_authors=True) == []
 
 
@@ -142,11 +141,10 @@ def test_every_claim_is_undecided_without_records():
 
 def test_json_holds_decision_evidence_and_note():
     result = Finding(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)", "one cell is 11 %")
-    found = [(Claim("n < 5.", "Paper", "Table 1", lambda records: result, "n is below 5", "ours: 5"), result)]
+    claim = Claim("n < 5.", "Paper", "Table 1", lambda records: result, "n is below 5", "ours: 5")
     words = {"claim": "n < 5.", "paper": "Paper", "where": "Table 1", "verdict": "contradicted"}
     words |= {"measure": "7 of 9 (78 %)", "power": "one cell is 11 %", "evidence": "n = 7 & more", "note": "so"}
-    words |= {"holds": "n is below 5", "threshold": "ours: 5"}
-    assert json.loads(claims_json(found)) == [words]
+    assert json.loads(claims_json([(claim, result)])) == [words | {"holds": "n is below 5", "threshold": "ours: 5"}]
 
 
 def records_of(published):
@@ -158,13 +156,10 @@ def records_of(published):
     return found, {name: len(getattr(found, of)) for name, of in systems.items()}
 
 
-def test_experiments_that_name_no_paper_decide_nothing():
+def test_claims_count_experiments_that_name_their_paper_alone():
     own, counts = records_of({})
     assert set(counts.values()) == {0}
     assert decide_claims(own) == []
-
-
-def test_claims_count_experiments_that_name_their_paper_alone():
     one, counts = records_of({"kpca_trick": {"published": {"paper": "kpca_trick"}}})
     assert counts == {"ikdr": 0, "kpca_trick": 1, "kpca_figures": 0, "low_rank": 0}
     # A paper of another system is none of this one's.
@@ -189,25 +184,22 @@ def raced(folder, own="support.misbehaving:Raises", **curves):
 @pytest.mark.parametrize(
     ("curves", "words"),
     [
-        (
-            {"mine": LATER, "ism": SOONEST, "dg": SHORT},
-            "10 of 10 runs (36\u00d7 the least time); ISM in 10 of 10 (1\u00d7 the least time).",
-        ),
+        ({"mine": LATER, "ism": SOONEST, "dg": SHORT}, "10 of 10 runs (36{0}); ISM in 10 of 10 (1{0})."),
         (
             {"mine": SHORT, "ism": SOONEST, "gm": LATER},
-            "0 of 10 runs; ISM in 10 of 10 (1\u00d7 the least time); GM in 10 of 10 (36\u00d7 the least time).",
+            "0 of 10 runs; ISM in 10 of 10 (1{0}); GM in 10 of 10 (36{0}).",
         ),
         # Times of a reference are compared with none.
-        (
-            {"mine": LATER, "ism_reference": SOONEST},
-            "10 of 10 runs (1\u00d7 the least time); ISM (reference) in 10 of 10.",
-        ),
+        ({"mine": LATER, "ism_reference": SOONEST}, "10 of 10 runs (1{0}); ISM (reference) in 10 of 10."),
     ],
 )
 def test_it_is_named_first_beside_the_best_others(tmp_path, curves, words):
     answer, _ = raced(tmp_path, **curves)
-    assert answer.own
-    assert answer.text == f"mine reaches the best known cost within 1e-6 in {words}"
+    other, _ = raced(tmp_path, ism=SOONEST, dg=SHORT, gm=LATER)
+    times = words.format("\u00d7 the least time")
+    assert answer.text == f"mine reaches the best known cost within 1e-6 in {times}"
+    # The experiment of one's own solver leads.
+    assert (answer.own, other.own, leading_of([other, answer])) == (True, False, answer)
 
 
 def test_a_solver_is_ones_own_by_its_method_or_beside_a_reference(tmp_path):
@@ -217,10 +209,3 @@ def test_a_solver_is_ones_own_by_its_method_or_beside_a_reference(tmp_path):
     assert own_solvers("e", config) == []
     config["experiments"]["e"]["solvers"].append("ism_reference")
     assert own_solvers("e", config) == ["mine", "ism"]
-
-
-def test_the_experiment_of_ones_own_solver_leads(tmp_path):
-    mine, _ = raced(tmp_path, mine=LATER, ism=SOONEST)
-    other, _ = raced(tmp_path, ism=SOONEST, dg=SHORT, gm=LATER)
-    assert not other.own
-    assert leading_of([other, mine]) is mine
