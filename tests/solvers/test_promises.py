@@ -4,18 +4,14 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import build_kernel
-from kdrbench.paradigms import supervised_problem
-from kdrbench.problems import Counters
-from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, newton, solve
+from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import outside
-from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded import explore
-from support.helpers import random_projection, random_samples, small_problem, solved
+from support.helpers import random_projection, small_problem, solved
 from support.quadratics import Noted, Quadratic
 
 
@@ -46,16 +42,6 @@ def test_an_outcome_of_another_kind_is_refused(status, columns, message):
 
     with pytest.raises(InputError, match=message):
         solve(Odd(), small_problem(), random_projection(), IterationMonitor())
-
-
-def test_oracle_calls_go_on_from_a_checkpoint():
-    inner = Noted()
-    SolveMonitor(inner, Counters(value=3, surrogate=5)).checkpoint(lambda: {"mine": np.array(1)})
-    assert inner.states[0]["mine"] == 1
-    inner.resumed = inner.states[0]
-    counters = Counters()
-    SolveMonitor(inner, counters).restore_counters()
-    assert counters == Counters(value=3, surrogate=5)
 
 
 @pytest.mark.parametrize(
@@ -125,16 +111,8 @@ def test_exploration_ends_where_two_iterates_take_turns():
     assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
 
 
-def hessian_of(problem, projection):
-    """The Riemannian Hessian, column by column from its products."""
-    tangents = Tangents(problem, projection, problem.gradient(projection))
-    return np.column_stack(
-        [tangents.fold(tangents.hessian_vector(tangents.unfold(axis))) for axis in np.eye(tangents.dimension)]
-    )
-
-
 def hessian_by_differences(problem, projection):
-    """The same from central differences of the Riemannian gradient at retracted points, in the frame of W."""
+    """The Riemannian Hessian from central differences of the gradient at retracted points, in the frame of W."""
     complement, q = np.linalg.qr(projection, mode="complete")[0][:, projection.shape[1] :], projection.shape[1]
     step, columns = 1e-5, []
 
@@ -153,39 +131,23 @@ def hessian_by_differences(problem, projection):
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric"])
 def test_the_hessian_agrees_with_differences_of_the_gradient(kernel, permutation):
     problem, projection = small_problem(kernel), random_projection()
-    hessian = hessian_of(problem, projection)
+    tangents = Tangents(problem, projection, problem.gradient(projection))
+    axes = map(tangents.unfold, np.eye(tangents.dimension))
+    hessian = np.column_stack([tangents.fold(tangents.hessian_vector(axis)) for axis in axes])
     size = np.abs(hessian).max()
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-10 * size)
     # The difference errs by step^2 and by rounding of the gradient over the step.
     np.testing.assert_allclose(hessian, hessian_by_differences(problem, projection), atol=1e-5 * size)
-    tangents = Tangents(problem, projection, problem.gradient(projection))
     np.testing.assert_allclose(tangents.hessian, hessian, atol=1e-12 * size)
     value, direction = smallest_curvature(tangents)
     assert value == pytest.approx(np.linalg.eigvalsh(hessian)[0], rel=1e-9)
     np.testing.assert_allclose(tangents.hessian_vector(direction), value * direction, atol=1e-8 * size)
 
 
-@pytest.fixture
-def no_hessian_is_formed(monkeypatch):
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial", "multiquadric"])
+def test_the_eigengap_and_what_theorem_1_asks_of_it(kernel, monkeypatch):
     monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
     monkeypatch.setattr(curvature, "_AFFORDABLE_DIMENSION", 0)
-    monkeypatch.setattr(newton, "DENSE_DIMENSION", 0)
-
-
-def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
-    features, labels = random_samples(n_samples=60, n_features=25)
-    problem = supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 3))
-    result = solved(problem, 3)
-    assert result.counters["hessian"] == 0 < result.counters["hessian_vector"]
-    certificate = certify(problem, result.projection)
-    scale = np.linalg.norm(result.projection.T @ problem.gradient(result.projection), 2)
-    assert certificate.stationarity <= 1e-6
-    smallest = np.linalg.eigvalsh(hessian_of(problem, result.projection))[0]
-    assert certificate.curvature * scale == pytest.approx(smallest, abs=1e-5 * scale)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial", "multiquadric"])
-def test_the_eigengap_and_what_theorem_1_asks_of_it(kernel, no_hessian_is_formed):
     problem, projection = small_problem(kernel), random_projection()
     tangents = Tangents(problem, projection, problem.gradient(projection))
     rng, size = np.random.default_rng(0), np.abs(problem.surrogate(projection)).max()

@@ -83,14 +83,11 @@ def test_the_retraction_is_the_polar_factor():
         assert np.linalg.eigvalsh(overlap)[0] > 0.0
 
 
-def search_from(problem, start, **options):
-    return QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start), **options)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_step_gains_what_armijos_rule_asks(kernel):
     problem = small_problem(kernel, n_features=12)
-    search = search_from(problem, make_start("random", problem, 3, np.random.default_rng(4)))
+    start = make_start("random", problem, 3, np.random.default_rng(4))
+    search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start))
     steps = 0
     while search.stationarity > 1e-6:
         point, value, slope = search.point, search.value, search.slope
@@ -124,22 +121,13 @@ def test_scipys_gradient_is_that_of_the_orthonormal_factor(kernel):
     assert np.polyfit(np.log(steps), np.log(missed), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.fixture
-def few_eigenvectors(monkeypatch):
-    """Let Phi of sixty features have too many eigenvectors to compute all: two more than q at each end suffice."""
+def test_few_eigenvectors_suffice_where_the_others_are_equal(monkeypatch):
+    # Let Phi of sixty features have too many eigenvectors to compute all: two more than q at each end suffice.
     monkeypatch.setattr(curvature, "_MANY_FEATURES", 50)
     monkeypatch.setattr(curvature, "_EXTREMES", 2)
-
-
-def spectral(values, seed=0):
-    """A symmetric matrix with these eigenvalues, and its eigenvectors."""
-    vectors = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
-    return (vectors * values) @ vectors.T, vectors
-
-
-def test_few_eigenvectors_suffice_where_the_others_are_equal(few_eigenvectors, monkeypatch):
     # Three above, two below and 53 that are equal, on the complement of the leading two.
-    matrix, vectors = spectral(np.r_[50.0, 40.0, 30.0, 20.0, 10.0, -10.0, -20.0, np.full(53, 1.0)])
+    vectors = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 60)))[0]
+    matrix = (vectors * np.r_[50.0, 40.0, 30.0, 20.0, 10.0, -10.0, -20.0, np.full(53, 1.0)]) @ vectors.T
     point, tangent = vectors[:, :2], tangents_at(vectors[:, :2], 1)[0]
     some = IsmPreconditioner(matrix, point)
     monkeypatch.setattr(curvature, "_MANY_FEATURES", 1000)
