@@ -43,11 +43,9 @@ def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
 
 
 def test_autograd_keeps_its_digits_far_from_the_origin():
-    near = objective_of(Gaussian(2.0))
+    near, point = objective_of(Gaussian(2.0)), random_projection()
     far = AutomaticProblem(replace(near, features=near.array + 1e6))
-    np.testing.assert_allclose(
-        far.gradient(random_projection()), DenseProblem(near).gradient(random_projection()), 1e-6
-    )
+    np.testing.assert_allclose(far.gradient(point), DenseProblem(near).gradient(point), 1e-6)
 
 
 def test_a_recorded_gradient_belongs_to_its_point():
@@ -102,16 +100,12 @@ def test_oracles_they_lack_are_refused(evaluator, oracles):
             getattr(problem, oracle)(*arguments)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_the_first_surrogate_is_that_of_no_projection(name):
-    problem = small_problem(name)
-    reference = problem.surrogate(np.zeros((6, 2)))
-    np.testing.assert_allclose(problem.initial_surrogate(), reference, atol=1e-12 * np.abs(reference).max())
-
-
-def test_the_first_surrogate_does_not_vanish_with_the_slope():
-    features, labels = random_samples()
-    flat = supervised_problem(features, labels, Polynomial(degree=3, offset=0.0))
+def test_the_first_surrogate_is_that_of_no_projection():
+    for problem in map(small_problem, KERNELS):
+        reference = problem.surrogate(np.zeros((6, 2)))
+        np.testing.assert_allclose(problem.initial_surrogate(), reference, atol=1e-12 * np.abs(reference).max())
+    # It does not vanish with the slope.
+    flat = supervised_problem(*random_samples(), Polynomial(degree=3, offset=0.0))
     linear = small_problem("linear")
     np.testing.assert_allclose(flat.initial_surrogate(), linear.initial_surrogate(), rtol=1e-12)
 

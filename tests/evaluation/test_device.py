@@ -65,17 +65,15 @@ def test_float32_samples_have_sums_in_float64(up, kernel, maker):
     features, labels = random_samples(n_samples=N)
     single = features.astype(np.float32)
     objective = TraceObjective(single.astype(np.float64), KERNELS[kernel], supervised_gamma(labels))
-    assert_equal_oracles(
-        maker(TraceObjective(up(single), KERNELS[kernel], objective.gamma)), DenseProblem(objective), 2
-    )
+    mine = maker(TraceObjective(up(single), KERNELS[kernel], objective.gamma))
+    assert_equal_oracles(mine, DenseProblem(objective), 2)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "combination"])
 def test_blocks_in_single_precision_are_as_near_as_numpys(up, kernel):
     objective = objective_of(N, KERNELS[kernel])
-    assert_equal_oracles(
-        PanelProblem(on_device(up, objective), single_precision=True), DenseProblem(objective), 2, rounding=1e-5
-    )
+    single = PanelProblem(on_device(up, objective), single_precision=True)
+    assert_equal_oracles(single, DenseProblem(objective), 2, rounding=1e-5)
     problem = build_problem(on_device(up, objective), Evaluation(evaluator="panels", tolerance=1e-4))
     assert "panels in single precision" in problem.explain(2)
 
@@ -85,11 +83,9 @@ def test_a_user_kernel_without_its_curvature(up):
     projection, direction = (random_projection(seed=seed) for seed in (1, 2))
     objective = objective_of(N, RATIONAL)
     found = PanelProblem(on_device(up, replace(objective, kernel=without)))
-    expected = DenseProblem(objective).hessian_vector(projection, direction)
+    expected, answer = (one.hessian_vector(projection, direction) for one in (DenseProblem(objective), found))
     # The error of differences, as the kernel's documentation says.
-    np.testing.assert_allclose(
-        found.hessian_vector(projection, direction), expected, rtol=0, atol=1e-7 * np.abs(expected).max()
-    )
+    np.testing.assert_allclose(answer, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
 def test_a_kernel_that_needs_numpy_is_named(up):
@@ -108,13 +104,12 @@ def test_the_array_chooses_the_device(up, kernel, evaluator):
     problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
     assert problem.explain(2).startswith(f"{evaluator}: ")
     assert ", on " in problem.explain(2)
-    np.testing.assert_allclose(
-        problem.gradient(random_projection()), reference.gradient(random_projection()), rtol=1e-9
-    )
+    point = random_projection()
+    np.testing.assert_allclose(problem.gradient(point), reference.gradient(point), rtol=1e-9)
     for few in (type(problem).subsampled, type(problem).leading):
         smaller, expected = few(problem, 600), few(reference, 600)
         assert is_device_array(smaller.objective.features)
-        assert smaller.value(random_projection()) == pytest.approx(expected.value(random_projection()), rel=1e-10)
+        assert smaller.value(point) == pytest.approx(expected.value(point), rel=1e-10)
     for name in ("dense", "low_rank", "autograd", "pairwise_sum", "class_sums"):
         with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* factored and panels"):
             build_problem(on_device(up, objective), Evaluation(evaluator=name))
@@ -140,26 +135,23 @@ def test_the_row_space_of_a_device(up, kind):
     assert row_space_of(up(np.ones((200, 10)))) is None
 
 
-def noted(method, crossed):
-    def wrapped(self, *given, **named):
-        result = method(self, *given, **named)
-        crossed.append(int(np.prod(result.shape)))
-        return result
-
-    return wrapped
-
-
 def test_only_small_arrays_cross(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", COMPAT)
     crossed = []
+
+    def noted(method):
+        def wrapped(self, *given, **named):
+            result = method(self, *given, **named)
+            crossed.append(int(np.prod(result.shape)))
+            return result
+
+        return wrapped
+
     # Nothing is read but through ``__array__``, nor written but through ``up``: arrays of numpy do not mix with these.
-    monkeypatch.setattr(Device, "up", noted(Device.up, crossed))
-    monkeypatch.setattr(HostArray, "__array__", noted(HostArray.__array__, crossed))
-    for kernel, maker in (
-        (Gaussian(2.0), PanelProblem),
-        (Multiquadric(1.0), PanelProblem),
-        (Polynomial(), FactoredProblem),
-    ):
+    monkeypatch.setattr(Device, "up", noted(Device.up))
+    monkeypatch.setattr(HostArray, "__array__", noted(HostArray.__array__))
+    for kernel in (Gaussian(2.0), Multiquadric(1.0), Polynomial()):
+        maker = FactoredProblem if isinstance(kernel, Polynomial) else PanelProblem
         objective = objective_of(600, kernel, n_features=8)
         problem = maker(on_device(HostArray, objective))
         # Once: the order of the samples, their classes, and one number each.

@@ -107,12 +107,10 @@ def test_a_tolerance_takes_no_more_work_than_an_exact_solve(monkeypatch, n_featu
         def answered(self, projection, *others):
             answer, evaluator = oracle(self, projection, *others), self.evaluator(projection)
             n, times = self.objective.gamma.n_samples, passes(others)
-            by_factor = (
-                evaluator._at(projection).factored.columns.shape[1] * 4.0 * q
-                if isinstance(evaluator, LowRankProblem)
-                else n / 2
-            )
-            work.append(times * n * by_factor)
+            by_sample = n / 2
+            if isinstance(evaluator, LowRankProblem):
+                by_sample = evaluator._at(projection).factored.columns.shape[1] * 4.0 * q
+            work.append(times * n * by_sample)
             return answer
 
         monkeypatch.setattr(DispatchedProblem, name, answered)

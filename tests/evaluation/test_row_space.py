@@ -46,14 +46,13 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
     for found in (gradient, smaller.gradient(lowered)):
         np.testing.assert_allclose(space.lift(found), reference.gradient(projection), atol=1e-11 * scale)
     direction = np.random.default_rng(0).standard_normal(lowered.shape)
-    turned = reference.hessian_vector(projection, space.lift(direction))
-    np.testing.assert_allclose(
-        space.lift(smaller.hessian_vector(lowered, direction)), turned, atol=1e-11 * np.abs(turned).max()
-    )
-    surrogate = reference.surrogate(projection)
-    np.testing.assert_allclose(
-        space.basis @ smaller.surrogate(lowered) @ space.basis.T, surrogate, atol=1e-11 * np.abs(surrogate).max()
-    )
+    turned = space.lift(smaller.hessian_vector(lowered, direction))
+    surrogate = space.basis @ smaller.surrogate(lowered) @ space.basis.T
+    for found, expected in (
+        (turned, reference.hessian_vector(projection, space.lift(direction))),
+        (surrogate, reference.surrogate(projection)),
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
@@ -91,10 +90,8 @@ def test_certificates_are_those_in_all_coordinates(case, monkeypatch):
     short = certify(problem.fresh(), found)
     monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
     whole = certify(problem.fresh(), found)
-    assert short.curvature == pytest.approx(whole.curvature, abs=1e-6)
-    assert short.eigengap == pytest.approx(whole.eigengap, abs=1e-9)
-    assert short.eigengap_needed == pytest.approx(whole.eigengap_needed, abs=1e-3)
-    assert short.stationarity == pytest.approx(whole.stationarity, abs=1e-9)
+    for name, error in (("curvature", 1e-6), ("eigengap", 1e-9), ("eigengap_needed", 1e-3), ("stationarity", 1e-9)):
+        assert getattr(short, name) == pytest.approx(getattr(whole, name), abs=error), name
 
 
 def test_features_may_be_more_than_a_square_of_them_can_hold():

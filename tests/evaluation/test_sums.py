@@ -1,5 +1,7 @@
 """Sums with Gamma, kernel matrices by factors and panels, and the cost model, against loops and by what they say."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -12,14 +14,11 @@ from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import (
-    Gaussian,
     Pairing,
     Polynomial,
     RelativeGaussian,
     build_kernel,
-    gram_matrix,
 )
-from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
@@ -43,26 +42,20 @@ def test_the_curvature_form_by_pairs(pairing, offset):
     weights = rng.standard_normal((8, 8))
     weights = weights + weights.T
     expected = np.zeros((3, 2, 3, 2))
-    for i in range(8):
-        for j in range(8):
-            if pairing is Pairing.DOT:
-                change = np.outer(moved[i], samples[j]) + np.outer(moved[j], samples[i])
-            else:
-                change = 2 * np.outer(moved[i] - moved[j], samples[i] - samples[j])
-            expected += weights[i, j] * change[:, :, None, None] * change
+    for i, j in product(range(8), repeat=2):
+        if pairing is Pairing.DOT:
+            change = np.outer(moved[i], samples[j]) + np.outer(moved[j], samples[i])
+        else:
+            change = 2 * np.outer(moved[i] - moved[j], samples[i] - samples[j])
+        expected += weights[i, j] * change[:, :, None, None] * change
     got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
     # Centred, an offset costs its own rounding only.
     np.testing.assert_allclose(got, expected, atol=1e-12 * max(10.0, offset) * np.abs(expected).max())
 
 
-def test_a_factor_grows_beyond_what_was_set_aside_for_it():
-    kernel, many = Gaussian(sigma=0.2), np.random.default_rng(0).standard_normal((200, 2))
-    left, right = bounded_factor(kernel, many, 1e-8, 200)
-    assert left.shape[1] > 100
-    np.testing.assert_allclose(left @ right.T, gram_matrix(kernel, many), atol=1e-4)
-
-
 def test_memory_bounds_the_rank_and_the_plan():
+    # A factor is not made where all pairs take less time.
+    assert [largest_rank(n_samples) for n_samples in (1000, 4000, 10**4, 10**6)] == [200, 200, 400, 4000]
     assert largest_rank(10**6, memory_mib=1e-3) == 1
     assert largest_rank(10**5) >= largest_rank(10**5, memory_mib=100.0) >= 1
     # Two arrays of n x rank in double precision fit; one column more would not.
