@@ -84,14 +84,8 @@ def test_a_fold_is_fitted_on_its_training_samples_alone():
             finals.append(len(labels))
             return super().fit(projected, labels)
 
-    InterpretableKDRCV(
-        n_components=[1, 2],
-        param_grid={},
-        scaler=Recorder(scalers),
-        final_estimator=Neighbours(),
-        scoring=scorer,
-        cv=splits,
-    ).fit(numbered, Y)
+    noted = {"scaler": Recorder(scalers), "final_estimator": Neighbours(), "scoring": scorer}
+    InterpretableKDRCV(n_components=[1, 2], param_grid={}, cv=splits, **noted).fit(numbered, Y)
     trained = [set(train.tolist()) for train, _ in splits]
     # The first scales all samples to see whether they stay finite.
     assert scalers == [set(range(len(Y))), *trained, *trained, set(range(len(Y)))]
@@ -109,9 +103,8 @@ def test_default_candidates_and_what_the_estimator_sets_itself():
     wide = InterpretableKDRCV(cv=2).fit(X, Y).cv_results_
     assert sorted({one["n_components"] for one in wide["params"]}) == [1, 2, 3, 6]
     assert len({one["sigma"] for one in wide["params"]}) == 3
-    kept = InterpretableKDRCV(estimator=InterpretableKDR(kernel="polynomial", kernel_params={"degree": 2}), cv=2).fit(
-        X, Y
-    )
+    quadratic = InterpretableKDR(kernel="polynomial", kernel_params={"degree": 2})
+    kept = InterpretableKDRCV(estimator=quadratic, cv=2).fit(X, Y)
     assert set(kept.best_params_) == {"n_components"}
     assert isinstance(kept.kernel_, Polynomial)
     assert kept.kernel_.degree == 2
@@ -197,10 +190,7 @@ def test_sparse_samples_are_scaled_without_centring():
         ({"n_components": 2.5}, "n_components must be None or an integer or a list of integers, got 2.5"),
         ({"param_grid": {"n_components": [1]}}, r"give its candidates as n_components=\[...\]"),
         ({"scaler": "minmax"}, "unknown scaler 'minmax'; allowed: standard, passthrough"),
-        (
-            {"param_grid": {"sgima": [1.0]}, "n_components": [1]},
-            "Invalid parameter 'sgima' for estimator Inter",
-        ),
+        ({"param_grid": {"sgima": [1.0]}, "n_components": [1]}, "Invalid parameter 'sgima' for estimator Inter"),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -24,10 +24,8 @@ def test_training_samples_are_mapped_to_the_factor(options, divergence):
 
 def test_new_samples_keep_the_kernel_with_old_ones():
     # Without constraints at work the map is the identity in feature space: k(x, x') of new and old samples is kept.
-    model = LowRankKernelLearner(kernel=Gaussian(4.0)).fit(
-        X[:100], constraints=squared_distances(100, [(0, 1)], "<=", 10.0)
-    )
-    mapped = model.transform(X)
+    constraints = squared_distances(100, [(0, 1)], "<=", 10.0)
+    mapped = LowRankKernelLearner(kernel=Gaussian(4.0)).fit(X[:100], constraints=constraints).transform(X)
     np.testing.assert_allclose(mapped @ mapped[:100].T, gram_matrix(Gaussian(4.0), X)[:, :100], atol=1e-6)
 
 

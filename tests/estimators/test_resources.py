@@ -2,10 +2,12 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -39,13 +41,8 @@ def test_threads_are_scikit_learns_n_jobs():
 @pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
 def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     features, labels = random_samples(n_samples=300)
-    params = {"n_clusters": 3} if paradigm == "unsupervised" else None
-    one, two = (
-        InterpretableKDR(
-            2, paradigm=paradigm, paradigm_params=params, evaluation={"evaluator": "panels"}, n_jobs=n_jobs
-        ).fit(features, labels)
-        for n_jobs in (None, 2)
-    )
+    model = InterpretableKDR(2, paradigm=paradigm, n_clusters=3, evaluation={"evaluator": "panels"})
+    one, two = (clone(model).set_params(n_jobs=n_jobs).fit(features, labels) for n_jobs in (None, 2))
     assert one.result_.evaluation == "panels: asked for"
     assert InterpretableKDR(2).fit(features, labels).result_.evaluation.startswith("dense: 300 samples")
     np.testing.assert_allclose(one.components_, two.components_, atol=1e-9)
@@ -123,7 +120,8 @@ def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
 def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
     monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 2000)
     features, labels = many_samples()
-    quick, exact, also = (InterpretableKDR(3, sigma=5.0, **options).fit(features, labels) for options in WAYS)
+    ways = ({}, {"evaluation": {"tolerance": 0.0}}, {"tol": 1e-6})
+    quick, exact, also = (InterpretableKDR(3, sigma=5.0, **options).fit(features, labels) for options in ways)
     assert quick.result_.evaluation.startswith("low_rank")
     assert exact.result_.evaluation.startswith("panels")
     assert also.result_.evaluation.startswith("panels")
@@ -142,20 +140,12 @@ def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
     assert gone_on.certificate_.stationarity <= 1e-6
 
 
-WAYS = ({}, {"evaluation": {"tolerance": 0.0}}, {"tol": 1e-6})
-
-
-N, D = 1100, 20
 MAKERS = {
     "kpca_trick": lambda: KPCATrick("dne", selection=None),
     "kpca_trick_all": lambda: KPCATrick("dne", selection=None, n_components=None),
     "low_rank": lambda: LowRankKernelLearner(10, kernel="gaussian", n_constraints=20),
     "dense": lambda: InterpretableKDR(2, evaluation={"evaluator": "dense"}, max_iter=3),
 }
-
-
-def samples():
-    return random_samples(3, n_samples=N, n_features=D)
 
 
 def quietly(make, features, labels):
@@ -169,9 +159,8 @@ def estimate_of(make, features, labels, monkeypatch):
     asked = []
     with monkeypatch.context() as patched:
         patched.setattr(memory, "free_bytes", lambda: asked.append(0) or 0)
-        with pytest.raises(
-            ValueError, match=rf"a fit of \w+ to {len(features)} samples takes about .* free; \w+"
-        ) as caught:
+        message = rf"a fit of \w+ to {len(features)} samples takes about .* free; \w+"
+        with pytest.raises(ValueError, match=message) as caught:
             make().fit(features, labels)
     assert asked
     return float(str(caught.value).split("takes about ")[1].split()[0]) * 2**30
@@ -188,7 +177,7 @@ def peak_of(make, features, labels):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_estimate_is_within_a_factor_of_two_of_the_peak(name, monkeypatch):
-    features, labels = samples()
+    features, labels = random_samples(3, n_samples=1100, n_features=20)
     make = MAKERS[name]
     peak = peak_of(make, features, labels)
     # It is printed with two digits.
@@ -196,13 +185,10 @@ def test_the_estimate_is_within_a_factor_of_two_of_the_peak(name, monkeypatch):
 
 
 def test_what_sums_over_samples_take_is_estimated(monkeypatch):
-    features, labels = random_samples(0, n_samples=6000, n_features=D)
+    features, labels = random_samples(0, n_samples=6000, n_features=20)
     estimates = {}
     for kernel in ("squared", "polynomial"):
-
-        def make(kernel=kernel):
-            return InterpretableKDR(4, kernel=kernel, max_iter=5)
-
+        make = partial(InterpretableKDR, 4, kernel=kernel, max_iter=5)
         estimates[kernel] = estimate_of(make, features, labels, monkeypatch)
         assert 1 / 2.1 <= peak_of(make, features, labels) / estimates[kernel] <= 2.1
     # Second derivatives hold no products of the columns of X and XW.

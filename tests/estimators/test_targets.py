@@ -18,9 +18,7 @@ from support.helpers import scaled_wine
 
 X, Y = scaled_wine()
 NAMES = np.array(["low", "mid", "high"])
-RNG = np.random.default_rng(0)
-SCORES = np.rint(100 * RNG.standard_normal(400))
-LINEAR = InterpretableKDR(1, kernel="linear")
+SCORES = np.rint(100 * np.random.default_rng(0).standard_normal(400))
 
 
 @pytest.mark.parametrize(
@@ -36,11 +34,7 @@ LINEAR = InterpretableKDR(1, kernel="linear")
         (np.arange(200) % 40, False, None),
         # Codes of few samples each, and numbers with gaps of many: a guess.
         (np.arange(80) % 40, False, "40 different whole numbers of 80 samples and is taken as class labels; say"),
-        (
-            np.arange(400) % 25 * 2,
-            True,
-            "25 different whole numbers of 400 samples and is taken as a continuous target",
-        ),
+        (np.arange(400) % 25 * 2, True, "25 different whole numbers of 400 samples and is taken as a continuous tar"),
         (np.column_stack([SCORES, np.arange(400) % 3]), True, None),
         (np.eye(3)[Y].astype(int), False, None),
     ],
@@ -106,7 +100,7 @@ def test_a_y_that_does_not_fit_is_one_sentence(options, y, message):
     ],
 )
 def test_classes_are_right_however_y_is_stored(y, classes):
-    for estimator in (LINEAR, DNE(), GradientKDR(1)):
+    for estimator in (InterpretableKDR(1, kernel="linear"), DNE(), GradientKDR(1)):
         assert estimator.fit(X, y).classes_.tolist() == classes
 
 
