@@ -72,7 +72,7 @@ def test_the_status_is_read_from_rows(results):
     done = kdrbench("status", "--results", results)
     assert done.exit_code == 0, done.output
     cell, summary = done.stdout.splitlines()
-    assert cell.startswith("e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; runs 0-1 begun")
+    assert cell.startswith("e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; run 0 failed: not well; 1 run to")
     assert summary.startswith("1 of 2 runs ended (2 rows: 1 converged, 1 failed); 1 run to make")
 
 

@@ -53,6 +53,11 @@ def words(**changes):
         ({"definition_sha256": "o", "data_sha256": "o"}, ["data changed"]),
         ({"definition_sha256": "o"}, ["its definition changed"]),
         ({"revisions": words(**{"solver/ism": "0.1"})}, ["solver/ism: numbers 0 -> 1"]),
+        # Both causes, but nothing of components that the former definition did not have.
+        (
+            {"definition_sha256": "o", "revisions": json.dumps({"solver/ism": "0.1"})},
+            ["its definition changed", "solver/ism: numbers 0 -> 1"],
+        ),
         ({"revisions": words(**{"solver/ism": "1.9"})}, []),
         # A component that was declared later began with its first revision.
         ({"revisions": json.dumps({"solver/ism": "1.1"})}, []),

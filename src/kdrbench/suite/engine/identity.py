@@ -83,11 +83,11 @@ def reasons(row: Mapping[str, Any], batch: Batch, required: Requirements, known:
 
     ``row`` holds the columns of a record by name. The batch that it was made for may be among those ``known``.
     """
-    if row["definition_sha256"] != batch.definition_sha256:
+    found: list[str] = []
+    if redefined := row["definition_sha256"] != batch.definition_sha256:
         former = known.get(row["definition_sha256"])
         found = list(_of_definition(row, batch, former)) or ["its definition changed"]
-    else:
-        found = list(of_revisions(row["revisions"], batch, required.attested))
+    found += of_revisions(row["revisions"], batch, required.attested, named_alone=redefined)
     if row["status"] == Status.SKIPPED:
         found.append("it was skipped by an earlier version, which had a budget of all runs")
     if required.timed and not row["timed"]:
@@ -126,14 +126,20 @@ def steps_of(revisions: str, batch: Batch) -> dict[str, tuple[int, int]]:
     return {name: (_numbers(words.get(name, _first(words)))[0], _numbers(now)[0]) for name, now in declared.items()}
 
 
-def of_revisions(revisions: str, batch: Batch, attested: Attested) -> Iterator[str]:
-    """Yield in words which revisions of a row, given by its column of that name, are not the present ones."""
+def of_revisions(revisions: str, batch: Batch, attested: Attested, *, named_alone: bool = False) -> Iterator[str]:
+    """Yield in words which revisions of a row, given by its column of that name, are not the present ones.
+
+    With ``named_alone`` they are those of components that the row names: another definition may have others.
+    """
     words = json.loads(revisions or "{}")
     for name, now in batch.revisions.items():
+        if named_alone and name not in words:
+            continue
         if "." not in now and words.get(name) != now:
             kind, _, place = name.partition("/")
             yield f"your {kind} {PurePath(place).name} changed"
     steps = steps_of(revisions, batch)
+    steps = {name: step for name, step in steps.items() if name in words or not named_alone}
     raised = [name for name, step in steps.items() if step[0] != step[1] and not attested.leads(name, *step)]
     if raised and not words:
         further = f" and {len(raised) - 1} more components" if raised[1:] else ""
