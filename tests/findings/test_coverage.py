@@ -11,11 +11,11 @@ from kdrbench.suite.findings.claims import CLAIMS
 from kdrbench.suite.findings.finding import Decision, Finding
 from support.claim_rows import CONFIG, cells, claims, records
 from support.configs import whole_config
-from support.report_rows import kpca_run, run
+from support.report_rows import kpca_run, runs_of
 
 
-def covered(found, methods=("ism",), tables=(TABLE_4,)):
-    return printed_cells(found, tables, "cost", methods)
+def covered(found, methods=("ism",), **options):
+    return printed_cells(found, (TABLE_4,), "cost", methods, **options)
 
 
 def test_what_lacks_is_named_and_decides_nothing():
@@ -30,8 +30,7 @@ def test_what_lacks_is_named_and_decides_nothing():
 
 
 def test_other_data_splits_and_partitions_do_not_count():
-    stranger = [run("wdbc", "ism", fold, experiment="four") for fold in range(10)]
-    assert "no runs of Wine" in covered(records(*stranger)).missing[0]
+    assert "no runs of Wine" in covered(records(*runs_of("wdbc", "ism", range(10), experiment="four"))).missing[0]
     for change in ({"experiment": "mine"}, {"split": "subsets"}, {"partition": 3}):
         rows = [row | change for row in cells("four", "ism")]
         assert "no runs" in covered(records(*rows)).missing[0]
@@ -52,19 +51,13 @@ def test_a_missing_or_failed_run_loses_its_cell(change):
 @pytest.mark.parametrize("first", [True, False])
 def test_the_more_complete_experiment_of_a_table_counts(first):
     config = copy.deepcopy(CONFIG)
-    config["experiments"]["short"] = config["experiments"]["four"]
-    short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]
+    config["experiments"]["other"] = config["experiments"]["four"]
+    short = runs_of("wine", "ism", range(3), experiment="other", cost=-1.0)
     whole = cells("four", "ism")
     coverage = covered(records(*(short + whole if first else whole + short), config=config))
     assert means(coverage.rows, "cost")["mean"].notna().all()
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_all_methods_of_a_cell_are_of_one_experiment(first):
-    config = copy.deepcopy(CONFIG)
-    config["experiments"]["other"] = config["experiments"]["four"]
-    whole = [*cells("four", "ism"), *cells("four", "dg")]
-    # DG has all its runs in both; ISM in one.
+    # All methods of a cell are of one experiment: DG has all its runs in both, ISM in one.
+    whole += cells("four", "dg")
     other = [row | {"experiment": "other", "cost": -9e9} for row in cells("four", "dg")]
     coverage = covered(records(*(other + whole if first else whole + other), config=config), ("ism", "dg"))
     assert coverage.missing == ()
@@ -72,9 +65,7 @@ def test_all_methods_of_a_cell_are_of_one_experiment(first):
 
 
 def test_times_of_disturbed_runs_do_not_count():
-    ours = cells(
-        "four", "ism", timed=lambda data, kernel, fold: fold != 1, drifted=lambda data, kernel, fold: fold == 2
-    )
+    ours = cells("four", "ism", timed=lambda *at: at[2] != 1, drifted=lambda *at: at[2] == 2)
     coverage = timed_cells(records(*ours), (TABLE_4,), ("ism",))
     assert coverage.missing == ()
     assert set(coverage.rows.groupby("cell")["time_s"].count()) == {8}
@@ -86,13 +77,11 @@ def test_times_of_disturbed_runs_do_not_count():
 
 def test_wine_alone_decides_no_claim_of_the_papers():
     """The demo's rows: Wine and WDBC."""
-    rows = [
-        row for name in ("four", "plus_six") for method in ("ism", "dg") for row in cells(name, method, only=["wine"])
-    ]
+    tables = [(name, method) for name in ("four", "plus_six") for method in ("ism", "dg")]
+    rows = [row for table in tables for row in cells(*table, only=["wine"])]
     rows += [row | {"dataset": "wdbc"} for row in cells("four", "ism", only=["wine"])]
-    found = [
-        claim.decide(records(*rows)) for claim in CLAIMS if "2006" not in claim.paper and "2010" not in claim.paper
-    ]
+    of_ism = [claim for claim in CLAIMS if "2006" not in claim.paper and "2010" not in claim.paper]
+    found = [claim.decide(records(*rows)) for claim in of_ism]
     assert len(found) > 15
     assert {one.decision for one in found} == {Decision.UNDECIDED}
     assert all(one.evidence.startswith("lacking: ") for one in found)
@@ -119,35 +108,26 @@ def on_wine(row):
 
 def test_a_cell_with_runs_that_were_not_made_is_not_lost():
     records = of_table_4("ism", skipped=lambda row: on_wine(row) and row["run"] >= 7)
-    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",)).missing
-    assert missing == (
-        "NeurIPS 2019, Table 4, supervised: 3 runs of ism on Wine were not made, since the budget was used up"
-    )
-    with_bounds = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True)
+    (missing,) = covered(records).missing
+    words = "3 runs of ism on Wine were not made, since the budget was used up"
+    assert missing == f"NeurIPS 2019, Table 4, supervised: {words}"
+    with_bounds = covered(records, bounds=True)
     assert with_bounds.missing == ()
     waiting = with_bounds.rows.groupby("cell", sort=False)["open"].sum().astype(int).tolist()
     assert waiting == [3, 0, 0, 0, 0, 0, 0, 0]
-
-
-def test_a_cell_of_which_no_run_was_made_lacks():
-    records = of_table_4("ism", skipped=on_wine)
-    (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), bounds=True).missing
+    # One of which no run was made lacks.
+    (missing,) = covered(of_table_4("ism", skipped=on_wine), bounds=True).missing
     assert missing.endswith("no runs of Wine, Gaussian, ISM (ikdr.csv)")
 
 
 def test_iterations_of_runs_that_were_not_made_are_open():
-    records = of_table_4("dg", "sm", skipped=lambda row: row["run"] >= 7, iterations=310)
-    found = claims.rivals_iterations(records)
-    assert (found.decision, found.measure) == (
-        Decision.UNDECIDED,
-        "98 of 140 runs (70 %), and 42 open; 310 to 310",
-    )
+    found = claims.rivals_iterations(of_table_4("dg", "sm", skipped=lambda row: row["run"] >= 7, iterations=310))
+    words = "98 of 140 runs (70 %), and 42 open; 310 to 310"
+    assert (found.decision, found.measure) == (Decision.UNDECIDED, words)
 
 
 def test_splits_that_were_not_made_are_no_rows():
-    rows = [
-        kpca_run(experiment="kpca_tables", kernel=None, test_selected=None, run=split, status=status)
-        for split, status in enumerate(("converged", "skipped"))
-    ]
+    made = kpca_run(experiment="kpca_tables", kernel=None, test_selected=None)
+    rows = pd.DataFrame([made, made | {"run": 1, "status": "skipped"}])
     config = lay_over(whole_config(), {"run": ["kpca_tables"]})
-    assert Records.of({"kpca_trick": pd.DataFrame(rows)}, config).kpca["run"].tolist() == [0]
+    assert Records.of({"kpca_trick": rows}, config).kpca["run"].tolist() == [0]

@@ -1,10 +1,12 @@
 """Claims on iterations, stops, starts and fixed points, decided from made-up runs."""
 
+import itertools
+
 import pytest
 
 from kdrbench.suite.findings.finding import Decision
 from support.claim_rows import cells, claims, records
-from support.report_rows import run
+from support.report_rows import runs_of
 
 SUPERVISED = ("four", "five", "plus_five")
 FIXED = ("four", "plus_five")
@@ -68,11 +70,8 @@ def test_the_papers_differ_in_the_range_of_iterations():
 
 def ends(**optimality):
     """Ends of all methods, at fixed points of ISM; ``optimality`` by method, second order if it is not named."""
-    rows = []
-    for method in ("ism", "ism_converged", *CONVERGED):
-        kind = optimality.get(method, "second_order")
-        rows += supervised(method, FIXED, optimality=kind, eigengap=0.1)
-    return rows
+    kinds = dict.fromkeys(("ism", "ism_converged", *CONVERGED), "second_order") | optimality
+    return [row for name, kind in kinds.items() for row in supervised(name, FIXED, optimality=kind, eigengap=0.1)]
 
 
 def test_fixed_points_must_have_no_negative_curvature():
@@ -102,23 +101,16 @@ def test_runs_stopped_early_at_no_fixed_point_are_open():
     # One that was stopped at a fixed point has shown what it is.
     there = [row | stopped if row["method"] == "gm_converged" else row for row in rows]
     assert claims.second_order(records(*there)).decision is Decision.CONFIRMED
-
-
-def test_runs_whose_curvature_is_never_evaluated_are_not_open():
-    # (960 - 20) 20 directions are more than the referee forms a Hessian of.
-    for sizes in ({"n_features": 960, "n_components": 20}, {"n_features": 204, "n_components": 2}):
-        found = claims.second_order(records(*stopped_early(**sizes)[2]))
-        assert (found.decision, "open" in found.measure) == (Decision.CONFIRMED, False)
-    sizes = {"n_features": 202, "n_components": 2}
-    assert ", and 84 open" in claims.second_order(records(*stopped_early(**sizes)[2])).measure
+    # Nor are those whose curvature is never evaluated: more directions than the referee forms a Hessian of.
+    for n_features, n_components, is_open in ((960, 20, False), (204, 2, False), (202, 2, True)):
+        found = claims.second_order(records(*stopped_early(n_features=n_features, n_components=n_components)[2]))
+        assert (found.decision is Decision.CONFIRMED, ", and 84 open" in found.measure) == (not is_open, is_open)
 
 
 def test_a_few_fixed_points_decide_nothing():
-    rows, left = [], 29
-    for row in ends(ism="not_stationary"):
-        if row["optimality"] == "second_order":
-            left -= 1
-        rows.append(row if left >= 0 else row | {"optimality": "not_stationary"})
+    rows = ends(ism="not_stationary")
+    for row in [row for row in rows if row["optimality"] == "second_order"][29:]:
+        row["optimality"] = "not_stationary"
     found = claims.second_order(records(*rows))
     assert found.decision is Decision.UNDECIDED
     assert found.evidence == "lacking: 30 fixed points to count; there are 29"
@@ -153,24 +145,19 @@ def test_the_rule_must_stop_near_a_stationary_point():
 def starts(higher=0, method="ism_random", folds=10):
     """ISM is 1 % higher than from a random start in the first ``higher`` folds."""
     rows = []
-    for dataset in ("wine", "cancer"):
-        for kernel in ("gaussian", "polynomial"):
-            for fold in range(folds):
-                shared = {"experiment": "start_of_ism", "kernel": kernel}
-                rows.append(run(dataset, "ism", fold, cost=-99.0 if fold < higher else -100.0, iterations=3, **shared))
-                rows.append(run(dataset, method, fold, cost=-100.0, iterations=6, **shared))
+    for dataset, kernel in itertools.product(("wine", "cancer"), ("gaussian", "polynomial")):
+        shared = {"experiment": "start_of_ism", "kernel": kernel}
+        costs = {"cost": lambda fold: -99.0 if fold < higher else -100.0}
+        rows += runs_of(dataset, "ism", range(folds), iterations=3, **costs, **shared)
+        rows += runs_of(dataset, method, range(folds), iterations=6, cost=-100.0, **shared)
     return records(*rows)
 
 
-@pytest.mark.parametrize(
-    ("higher", "decision"), [(0, Decision.CONFIRMED), (2, Decision.MOSTLY), (3, Decision.CONTRADICTED)]
-)
-def test_the_papers_start_must_end_no_higher_than_a_random_one(higher, decision):
-    found = claims.start_of_ism(starts(higher))
-    assert found.decision is decision
-    assert found.measure.startswith(f"{40 - 4 * higher} of 40 runs")
-
-
-def test_starts_need_both_and_count_lost_runs():
+def test_the_papers_start_must_end_no_higher_than_a_random_one():
+    for higher, decision in ((0, Decision.CONFIRMED), (2, Decision.MOSTLY), (3, Decision.CONTRADICTED)):
+        found = claims.start_of_ism(starts(higher))
+        assert found.decision is decision
+        assert found.measure.startswith(f"{40 - 4 * higher} of 40 runs")
+    # Both are needed, and lost runs count.
     assert claims.start_of_ism(starts(method="dg")).decision is Decision.UNDECIDED
     assert claims.start_of_ism(starts(folds=7)).measure == "28 of 40 runs (70 %)"
