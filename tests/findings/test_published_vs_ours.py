@@ -7,16 +7,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.suite.findings.ledger import (
-    Trace,
-    compare,
-    trace_of,
-)
+from kdrbench.suite.findings.ledger import Trace, compare, trace_of
 from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.configs import whole_config
-from support.report_rows import experiment_of, run
+from support.report_rows import experiment_of, run, runs_of
 
 TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
 TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}
@@ -27,12 +23,9 @@ def experiment(published, **changes):
     return experiment_of("ism", "ism_2018", datasets=["wine", "cancer-137"], **made) | changes
 
 
-def clustering(dataset, solver, **columns):
-    return run(dataset, solver, 0, experiment="six", quality_metric="nmi", split="none", **columns)
-
-
-def with_error(solver, **columns):
-    return run("cancer-137", solver, 0, experiment="five", quality_metric="error", split="none", **columns)
+def made(experiment, dataset, solver, **columns):
+    metric = "error" if experiment == "five" else "nmi"
+    return run(dataset, solver, 0, experiment=experiment, quality_metric=metric, split="none", **columns)
 
 
 CONFIG = {
@@ -47,13 +40,13 @@ CONFIG = {
 }
 RUNS = pd.DataFrame(
     [
-        clustering("wine", "ism", time_s=0.0004, cost=-39.082, quality=0.8784),
-        clustering("wine", "ism_2018", time_s=4.0, cost=-38.0, quality=0.7),
-        clustering("wine", "spectral_clustering", kernel="none", cost=None, quality=0.8349),
-        clustering("cancer-137", "ism", cost=-33.299, quality=0.862, status="time_limit"),
-        with_error("ism", cost=-1645.719, quality=2 / 137),
-        with_error("ism_2018", cost=-1645.719, quality=4 / 137),
-        run("wine", "ism", 0, experiment="again", quality_metric="nmi", split="none", cost=-39.9, quality=0.9),
+        made("six", "wine", "ism", time_s=0.0004, cost=-39.082, quality=0.8784),
+        made("six", "wine", "ism_2018", time_s=4.0, cost=-38.0, quality=0.7),
+        made("six", "wine", "spectral_clustering", kernel="none", cost=None, quality=0.8349),
+        made("six", "cancer-137", "ism", cost=-33.299, quality=0.862, status="time_limit"),
+        made("five", "cancer-137", "ism", cost=-1645.719, quality=2 / 137),
+        made("five", "cancer-137", "ism_2018", cost=-1645.719, quality=4 / 137),
+        made("again", "wine", "ism", cost=-39.9, quality=0.9),
     ]
 )
 
@@ -65,12 +58,8 @@ def comparisons():
 
 
 def found(comparisons, table, *axes, experiment=None):
-    (one,) = [
-        one
-        for one in comparisons
-        if (one.table, one.dataset, one.method, one.metric) == (table, *axes)
-        and (one.first if experiment is None else one.experiment == experiment)
-    ]
+    chosen = [one for one in comparisons if (one.table, one.dataset, one.method, one.metric) == (table, *axes)]
+    (one,) = [one for one in chosen if (one.first if experiment is None else one.experiment == experiment)]
     return one
 
 
@@ -111,37 +100,27 @@ def test_missing_numbers_are_not_run_and_limited_ones_stopped(comparisons):
     assert found(comparisons, "6", "cancer", "ism", "cost").verdict is Verdict.STOPPED
     assert limited.why.startswith("time limit")
     assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
-
-
-def test_a_mean_over_several_runs_has_an_interval(comparisons):
-    assert found(comparisons, "6", "wine", "ism", "cost").low is None
-    several = [1.0, 2.0, 4.0, 9.0]
-    runs = pd.DataFrame(
-        [
-            run("wine", "ism", fold, experiment="six", quality_metric="nmi", split="subsets", cost=cost)
-            for fold, cost in enumerate(several)
-        ]
-    )
-    one = found(compare({"ikdr": runs}, CONFIG), "6", "wine", "ism", "cost")
-    interval = stats.t.interval(0.95, 3, loc=np.mean(several), scale=stats.sem(several))
-    assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
-
-
-def test_a_number_that_differs_for_no_known_reason_is_listed():
     # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
-    comparisons = compare({"ikdr": RUNS}, CONFIG)
     one = found(comparisons, "6", "wine", "ism2018", "nmi")
     assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
     # What is reproduced needs no reason.
     assert found(comparisons, "6", "wine", "ism", "cost").why == ""
 
 
+def test_a_mean_over_several_runs_has_an_interval(comparisons):
+    assert found(comparisons, "6", "wine", "ism", "cost").low is None
+    costs, shared = [1.0, 2.0, 4.0, 9.0], {"experiment": "six", "quality_metric": "nmi", "split": "subsets"}
+    runs = pd.DataFrame(runs_of("wine", "ism", range(4), cost=lambda fold: costs[fold], **shared))
+    one = found(compare({"ikdr": runs}, CONFIG), "6", "wine", "ism", "cost")
+    interval = stats.t.interval(0.95, 3, loc=np.mean(costs), scale=stats.sem(costs))
+    assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
+
+
 def test_a_method_with_the_iterates_of_another_is_beside_its_runs():
     config = {"run": ["five"], "experiments": {"five": experiment(TABLE_5, datasets=["face"], components={"face": 20})}}
-    columns = {"experiment": "five", "quality_metric": "error", "split": "none", "quality": 0.0}
     rows = [
-        run("face", "ism", 0, cost=-4685.077, **columns),
-        run("face", "ism_2018", 0, cost=-4637.2, status="time_limit", **columns),
+        made("five", "face", "ism", cost=-4685.077, quality=0.0),
+        made("five", "face", "ism_2018", cost=-4637.2, quality=0.0, status="time_limit"),
     ]
     cost = found(compare({"ikdr": pd.DataFrame(rows)}, config), "5", "face", "ism2018", "cost")
     assert (cost.verdict, trace_of(cost)) == (Verdict.STOPPED, Trace.PROTOCOL)
