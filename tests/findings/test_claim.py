@@ -54,9 +54,7 @@ def test_open_cells_decide_nothing_unless_all_outcomes_agree(normally):
                     for fewer in range(n_open + 1 - more)
                 }
                 assert found.decision is only_decision({one.decision for one in possible})
-
-
-def test_what_is_at_least_mostly_so_is_mostly_so():
+    # What is at least mostly so is mostly so.
     assert only_decision({CONFIRMED, MOSTLY}) is MOSTLY
     assert only_decision({MOSTLY, CONTRADICTED}) is only_decision({CONFIRMED, MOSTLY, CONTRADICTED}) is UNDECIDED
 
@@ -78,6 +76,10 @@ def test_what_intervals_leave_unclear_is_neither_confirmed_nor_contradicted(lett
     assert found.decision is decision
     failing = [f"cell {number}" for number, letter in enumerate(letters) if letter in "fu"]
     assert all(name in found.evidence for name in failing[:3])
+    # Nor is the share of a handful of runs.
+    few, many = (counted("h" * n + "f" * (total - n), "run", normally=True) for n, total in ((6, 8), (75, 100)))
+    assert (few.decision, few.power) == (INDISTINCT, "95 %: 35 to 97 % of runs")
+    assert (many.decision, many.power) == (CONTRADICTED, "95 %: 65 to 83 % of runs")
 
 
 def test_rows_are_counted_by_expressions_of_their_columns():
@@ -91,17 +93,11 @@ def test_rows_are_counted_by_expressions_of_their_columns():
 
 
 def test_an_interval_lies_inside_outside_or_across_a_region():
-    assert side_of(0.1, 0.2, least=0.0) is Decision.CONFIRMED
-    assert side_of(-0.2, -0.1, least=0.0) is Decision.CONTRADICTED
-    assert side_of(-0.1, 0.1, least=0.0) is Decision.INDISTINCT
-    assert side_of(1.0, 2.5, least=1.75, most=2.25) is Decision.INDISTINCT
-    assert side_of(math.nan, math.nan, most=1.0) is Decision.CONTRADICTED
-
-
-def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():
-    few, many = (counted("h" * n + "f" * (total - n), "run", normally=True) for n, total in ((6, 8), (75, 100)))
-    assert (few.decision, few.power) == (INDISTINCT, "95 %: 35 to 97 % of runs")
-    assert (many.decision, many.power) == (CONTRADICTED, "95 %: 65 to 83 % of runs")
+    assert side_of(0.1, 0.2, least=0.0) is CONFIRMED
+    assert side_of(-0.2, -0.1, least=0.0) is CONTRADICTED
+    assert side_of(-0.1, 0.1, least=0.0) is INDISTINCT
+    assert side_of(1.0, 2.5, least=1.75, most=2.25) is INDISTINCT
+    assert side_of(math.nan, math.nan, most=1.0) is CONTRADICTED
 
 
 def test_only_all_are_a_hundred_per_cent():

@@ -1,5 +1,6 @@
 """Pages in Markdown of what a record shows: every number is read from it."""
 
+import itertools
 import re
 
 import pandas as pd
@@ -16,7 +17,7 @@ from kdrbench.suite.systems.league import table_rows as league_rows
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record
-from support.report_rows import kpca_run, low_rank_run
+from support.report_rows import kpca_runs, low_rank_run
 
 
 @pytest.fixture
@@ -45,10 +46,8 @@ def test_a_page_says_what_the_rows_say(source, tmp_path):
     assert "2 data sets, 4 cells, 3 methods, 120 rows, 0 CPU minutes of fits\nin 0 minutes of processes." in page
     # All that the note explains is shown.
     assert "k-NN accuracy: rank | k-NN accuracy: 95 % | k-NN accuracy: alike | k-NN accuracy: mean" in page
-    assert (
-        "By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each of PLS-DA and LDA in 2 of 4"
-        in page
-    )
+    best = "By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each of PLS-DA and LDA in 2 of 4"
+    assert best in page
     standings = {line[0]: line[1] for line in lines_of(page)[2:5]}
     assert standings == {"InterpretableKDR, Gaussian": "2.00", "LDA": "1.50", "PLS-DA": "2.50"}
     write(tmp_path, made_up(kdr_gaussian=("wine", 1, 3)))
@@ -70,20 +69,16 @@ def test_pages_of_an_earlier_record_are_removed_others_are_kept(source, tmp_path
     assert not list(out.iterdir())
 
 
-def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
-    config = whole_config()
-    assert of_papers(config)["run"]
-    assert summary_pages(Source(config, tmp_path, tmp_path).made) == []
-
-
-def test_the_workflow_makes_the_pages_of_what_is_run():
-    config = whole_config() | {"name": "mine"}
-    folder = "reports/mine/summary"
+def test_the_workflow_makes_the_pages_of_what_is_run(tmp_path):
+    config, folder = whole_config() | {"name": "mine"}, "reports/mine/summary"
     assert summary_files(config | {"run": ["table4_supervised"]}) == [f"{folder}/what_we_found.md"]
     assert summary_files(config | {"run": ["noise"]}) == [f"{folder}/noise.md"]
     assert summary_files(config | {"run": ["saddle_escape"]}) == []
     whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]})
     assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:4]]
+    # Where nothing is merged yet there are none.
+    assert of_papers(config)["run"]
+    assert summary_pages(Source(config, tmp_path, tmp_path).made) == []
 
 
 def test_tables_keep_their_groups_and_what_is_bold():
@@ -112,20 +107,12 @@ def test_words_of_a_record_are_no_markup():
 
 def learned_kernels(folder):
     """Write two splits of Iris by each learner of the KPCA trick, and two draws of constraints on digits."""
-    splits = [
-        kpca_run(dataset="iris", learner=learner, variant=variant, run=run, accuracy=0.91 + run / 50)
-        for learner in ("nca", "lmnn", "dne")
-        for variant in ("plain", "cross_validated", "aligned")
-        for run in (0, 1)
-    ]
-    draw = {"sweeps": 17, "time_s": 0.01, "kkt_residual": 1e-4}
-    draw |= {"nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "target_accuracy": None}
-    draws = [
-        low_rank_run(method=method, n_constraints=count, run=run, accuracy=0.97, **draw)
-        for method in ("burg", "von_neumann")
-        for count in (25, 200)
-        for run in (0, 1)
-    ]
+    accuracies = {variant: [0.91, 0.93] for variant in ("plain", "cross_validated", "aligned")}
+    splits = [one for name in ("nca", "lmnn", "dne") for one in kpca_runs(accuracies, dataset="iris", learner=name)]
+    draw = {"sweeps": 17, "time_s": 0.01, "kkt_residual": 1e-4, "accuracy": 0.97, "target_accuracy": None}
+    draw |= {"nmi_one_start": 0.5, "nmi_ten_starts": 0.6}
+    cases = itertools.product(("burg", "von_neumann"), (25, 200), (0, 1))
+    draws = [low_rank_run(method=method, n_constraints=n, run=run, **draw) for method, n, run in cases]
     for name, rows in (("kpca_tables", splits), ("lowrank_digits", draws)):
         pd.DataFrame(rows).assign(experiment=name).to_csv(folder / f"merged/{name}.csv", index=False)
 

@@ -41,16 +41,15 @@ def test_experiments_have_tables_alone_and_together():
     assert tables["fourth"].kind == "other"
     # Folds of redrawn partitions would count as more folds.
     assert tables["paired_tests"].experiments == ("small", "again", "scaling_d", "segments")
+    # Numbers of a text are a table of its paper.
+    mine = {name: {key: one[key] for key in one if key != "published"} for name, one in EXPERIMENTS.items()}
+    assert "low_rank_text" not in outputs.tables_of(CONFIG | {"experiments": mine})
 
 
 def test_figures_are_those_that_the_runs_can_show():
     figures = outputs.figures_of(CONFIG)
-    assert {name for name in figures if name.startswith("small")} == {
-        "small_cost_against_time",
-        "small_scatter",
-        "small_cost_against_calls",
-        "small_loadings",
-    }
+    kinds = ("cost_against_time", "cost_against_calls", "scatter", "loadings")
+    assert {name for name in figures if name.startswith("small")} == {f"small_{kind}" for kind in kinds}
     assert "again_loadings" not in figures
     assert not [name for name in figures if name.startswith("redrawn")]
     assert figures["performance_profile"].experiments == ("small", "again", "scaling_d", "segments")
@@ -59,27 +58,23 @@ def test_figures_are_those_that_the_runs_can_show():
 
 
 @pytest.mark.parametrize(
-    ("name", "files"),
+    ("name", "kinds", "files"),
     [
-        ("small_scatter", ["findings of small", "results/data/wine.npz"]),
-        ("small_cost_against_time", ["traces of small", "results/optima/known.npz"]),
-        (
-            "segments_segmentation",
-            ["findings of segments", "results/data/flower.npz", "results/data/wine.npz", "results/data/flower.png"],
-        ),
-        ("kpca_figure3", ["findings of kpca_figure3", "results/data/ionosphere.npz"]),
-        ("kpca_figure5", []),
-        ("digits", []),
-        ("small", ["traces of small", "traces of redrawn", "results/optima/known.npz"]),
-        ("paired_tests", []),
+        ("small_scatter", "findings of small", ["data/wine.npz"]),
+        ("small_cost_against_time", "traces of small", ["optima/known.npz"]),
+        ("segments_segmentation", "findings of segments", ["data/flower.npz", "data/wine.npz", "data/flower.png"]),
+        ("kpca_figure3", "findings of kpca_figure3", ["data/ionosphere.npz"]),
+        ("kpca_figure5", "", []),
+        ("digits", "", []),
+        ("small", "traces of small, traces of redrawn", ["optima/known.npz"]),
+        ("paired_tests", "", []),
     ],
 )
-def test_a_report_waits_for_what_it_is_made_of(name, files):
+def test_a_report_waits_for_what_it_is_made_of(name, kinds, files):
     # A figure and a table may have one name.
     report = (outputs.tables_of(CONFIG) | outputs.figures_of(CONFIG))[name]
-    stored = ["results/optima/known.npz"]
-    paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
-    assert paths == files
+    paths = outputs.report_sources(CONFIG, report, of_experiment, ["results/optima/known.npz"])
+    assert paths == [*filter(None, kinds.split(", ")), *(f"results/{file}" for file in files)]
 
 
 def test_a_named_configuration_has_folders_of_its_own():
@@ -96,23 +91,22 @@ def test_targets_are_experiments_tables_and_figures():
     assert {"reports/small.html", "reports/again.html"} <= set(targets["neurips2019_table4"])
     assert "reports/figures/segments_segmentation.png" in targets["neurips2019_figure1a"]
     assert {f"reports/figures/{name}.png" for name in ("scaling", "figure1b")} <= set(targets["neurips2019_figure1b"])
-    assert targets["ismplus_table4"] == [f"reports/complexity.{kind}" for kind in ("tex", "html", "csv", "json")]
-    assert targets["kpca_table1"] == [f"reports/kpca_table1.{kind}" for kind in ("tex", "html", "csv", "json")]
+    for target, table in (("ismplus_table4", "complexity"), ("kpca_table1", "kpca_table1"), ("size", "size")):
+        assert targets[target] == [f"reports/{table}.{kind}" for kind in ("tex", "html", "csv", "json")]
     assert "kpca_table2" not in targets
     assert "reports/low_rank_text.html" in targets["lowrank_text"]
     assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json")]
-    assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
 
 
 def test_every_table_and_figure_is_labelled_in_snakemakes_report():
-    flags = {
-        file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.report_flags(CONFIG, job).items()
-    }
+    flags = {}
+    for job in outputs.report_jobs(CONFIG):
+        flags |= outputs.report_flags(CONFIG, job)
     assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} == {*flags}
     small = {"of": "small", "shows": "time, cost and quality"}
     assert flags["reports/small.html"] == {"category": "Tables", "labels": small}
-    assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
-    assert flags["reports/figures/performance_profile.png"]["category"] == "Figures"
+    profile = flags["reports/figures/performance_profile.png"]
+    assert (profile["category"], profile["labels"]["of"]) == ("Figures", "all")
 
 
 def test_a_system_may_declare_several_reports(monkeypatch):
@@ -124,11 +118,6 @@ def test_a_system_may_declare_several_reports(monkeypatch):
     monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
     config = CONFIG | {"run": ["fourth"]}
     assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
-
-
-def test_numbers_of_a_text_are_a_table_of_its_paper():
-    mine = {name: {key: one[key] for key in one if key != "published"} for name, one in EXPERIMENTS.items()}
-    assert "low_rank_text" not in outputs.tables_of(CONFIG | {"experiments": mine})
 
 
 FEW = {
@@ -150,16 +139,18 @@ def names_of(reports):
     return [one.name for one in reports]
 
 
+def of_experiment(experiment, kind):
+    return [f"{kind} of {experiment}"]
+
+
 def sources_of(config, name):
-    return outputs.job_sources(config, jobs_of(config)[name], lambda experiment, kind: [f"{kind} of {experiment}"])
+    return outputs.job_sources(config, jobs_of(config)[name], of_experiment)
 
 
 def test_reports_that_wait_for_one_experiment_share_its_job():
-    job = jobs_of(WITHOUT_ATLAS)["experiment_first"]
-    assert names_of(job.reports)[-1:] == ["first"]
-    assert set(names_of(job.reports)) - {"first"} == {
-        f"first_{kind}" for kind in ("cost_against_time", "cost_against_calls", "scatter", "loadings")
-    }
+    *figures, table = names_of(jobs_of(WITHOUT_ATLAS)["experiment_first"].reports)
+    kinds = ("cost_against_time", "cost_against_calls", "scatter", "loadings")
+    assert (table, set(figures)) == ("first", {f"first_{kind}" for kind in kinds})
     assert "experiment_trick" in jobs_of(WITHOUT_ATLAS)
     several = jobs_of(WITHOUT_ATLAS)["compared_paired_tests"]
     assert names_of(several.reports) == ["performance_profile", "paired_tests"]
@@ -169,18 +160,15 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     jobs = jobs_of(JOBS)
     assert names_of(jobs["experiment_second"].reports) == ["second_scatter"]
     assert "second" in names_of(jobs["compared_second"].reports)
-    assert sources_of(JOBS, "experiment_second") == [
-        *("records of second", "findings of second", "results/data/wine.npz")
-    ]
+    own = ["records of second", "findings of second", "results/data/wine.npz"]
+    assert sources_of(JOBS, "experiment_second") == own
     assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(JOBS, "compared_second"))
     assert sources_of(JOBS, "experiment_charts") == ["records of charts", "findings of charts"]
     # Nor do those of other data or another paradigm, whose problems are none of its.
     for change in ({"datasets": ["iris"]}, {"paradigm": "unsupervised"}):
         apart = JOBS | {"experiments": FEW | {"second": FEW["second"] | change}}
         assert "second" in names_of(jobs_of(apart)["experiment_second"].reports)
-
-
-def test_a_table_waits_for_redrawn_partitions_figures_do_not():
+    # A table waits for redrawn partitions, figures do not.
     sources = sources_of(JOBS, "compared_first")
     assert {"results/merged/redrawn.csv", "reports/figures/first_cost_against_time.png"} <= set(sources)
     assert "results/merged/redrawn.csv" not in sources_of(JOBS, "compared_first_cost_against_time")
@@ -199,7 +187,7 @@ def test_a_target_waits_for_no_experiment_but_those_behind_it():
     made_by = {path: job for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)}
 
     def awaited(path):
-        sources = outputs.job_sources(JOBS, made_by[path], lambda experiment, kind: [f"{kind} of {experiment}"])
+        sources = outputs.job_sources(JOBS, made_by[path], of_experiment)
         own = {one.rpartition(" of ")[2] for one in sources if " of " in one}
         return own.union(*(awaited(one) for one in sources if one in made_by))
 
