@@ -8,6 +8,7 @@ import shutil
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,13 +132,10 @@ def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
     assert collect(files, HALVES[:1], ("answer",))["first",].status == "converged"
 
 
-HELD = []
-
-
 def use_up_files(referee):
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     while True:
-        HELD.append(os.open("/dev/null", os.O_RDONLY))
+        os.open("/dev/null", os.O_RDONLY)
 
 
 def remove_the_folder(referee):
@@ -204,20 +202,13 @@ def test_what_no_process_can_do_is_the_benchs_fault(tmp_path, monkeypatch, names
 
 
 def test_what_cannot_be_evaluated_is_a_failed_row(tmp_path):
+    def unscored(files):
+        raise ArithmeticError("the kernel is 0/0")
+
     class Unscored(TinySystem):
         def prepare(self, batch, dataset, context):
             made = super().prepare(batch, dataset, context)
-
-            class Bad:
-                arrays = ()
-
-                def run(self, referee):
-                    return made(0).run(referee)
-
-                def score(self, files):
-                    raise ArithmeticError("the kernel is 0/0")
-
-            return lambda number: Bad()
+            return lambda number: SimpleNamespace(arrays=(), run=made(number).run, score=unscored)
 
     rows = run(Unscored(), tmp_path)
     why = "what the run left cannot be evaluated: ArithmeticError: the kernel is 0/0; it said converged: well"

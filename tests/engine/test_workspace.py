@@ -64,16 +64,9 @@ def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
     folder = (workspace := files.workspace(tiny_batch(), TinyRecord)).folder
     assert workspace.batches_of_cell() == {tiny_batch().definition_sha256: tiny_batch()}
     assert folder == files.workspaces / "e/tiny/it/0-1"
-    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
-        "batch.json",
-        "rows.jsonl",
-        "run-0/answer.npy",
-        "run-0/evidence.json",
-        "run-0/results.jsonl",
-        "run-1/answer.npy",
-        "run-1/evidence.json",
-        "run-1/results.jsonl",
-    ]
+    of_runs = (f"run-{n}/{name}" for n in (0, 1) for name in ("answer.npy", "evidence.json", "results.jsonl"))
+    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert found == ["batch.json", "rows.jsonl", *of_runs]
 
 
 def test_a_workspace_of_another_schema_is_void(files, monkeypatch):

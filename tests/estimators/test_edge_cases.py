@@ -68,12 +68,6 @@ def test_ties_at_the_gap(kernel):
     certified(InterpretableKDR(1, kernel=kernel), features, labels)
 
 
-def test_one_class_is_refused():
-    features, _ = random_samples()
-    with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class: \['a'\]"):
-        InterpretableKDR(2).fit(features, ["a"] * 40)
-
-
 @pytest.mark.parametrize("solver", ["ism", "ism_converged", "sm_converged", "gm_converged"])
 def test_a_constant_kernel_has_nothing_to_gain(solver):
     features, labels = random_samples()

@@ -23,6 +23,8 @@ from kdrbench.samples import SparseSamples
 from support.helpers import scaled_wine
 
 X, Y = scaled_wine()
+ALIGNED = {"kernel": "combination", "kernel_params": {"members": [{"family": "linear"}], "weights": "alignment"}}
+GIVEN_TWICE = {"paradigm": "alternative", "n_clusters": 2, "paradigm_params": {"n_clusters": 2}}
 WEIGHTS = np.random.default_rng(0).integers(0, 4, 178)
 
 
@@ -59,10 +61,7 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
         ({"paradigm": "unsupervisd"}, "unknown paradigm 'unsupervisd'.* Did you mean 'unsupervised'"),
         ({"mu": 1.0}, "unknown parameter of paradigm 'supervised': 'mu'"),
         ({"verbose": -1}, "verbose must be True or False or an integer >= 0, got -1"),
-        (
-            {"paradigm": "alternative", "n_clusters": 2, "paradigm_params": {"n_clusters": 2}},
-            "n_clusters is given twice",
-        ),
+        (GIVEN_TWICE, "n_clusters is given twice, as a parameter and in paradigm_params"),
         ({"n_components": 14}, "None, one of n_classes, eigengap, auto, or an integer between 1 and n_features = 13"),
         ({"kernel": "RBF"}, r"unknown kernel 'RBF'. Did you mean 'rbf'\?"),
         ({"paradigm": "unsupervised"}, "needs its number of clusters: give n_clusters"),
@@ -121,9 +120,6 @@ def test_the_objective_with_weights_is_its_formula(kernel, weights):
     # Only ratios matter.
     scaled = InterpretableKDR(2, kernel=kernel, max_iter=50).fit(features, labels, sample_weight=4.0 * weights)
     np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-9)
-
-
-ALIGNED = {"kernel": "combination", "kernel_params": {"members": [{"family": "linear"}], "weights": "alignment"}}
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,6 @@ METRICS = ["LMNN", "NCA", "DNE"]
 ESTIMATORS = [*(name for name in estimators.__all__ if name != "InterpretableKDR"), *KERNELS]
 
 
-def made(name):
-    return estimators.InterpretableKDR(2, kernel=name) if name in KERNELS else getattr(estimators, name)()
-
-
 def samples(rng):
     """Three classes, of which all, a column, or one value is scaled, or all are moved."""
     labels = np.arange(24) % 3
@@ -39,7 +35,7 @@ def outcome(name, features, labels):
     """Return whether all values are finite, or the sentence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = made(name)
+        model = estimators.InterpretableKDR(2, kernel=name) if name in KERNELS else getattr(estimators, name)()
         try:
             model.fit(features, labels)
         except InputError as error:

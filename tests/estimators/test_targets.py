@@ -77,6 +77,7 @@ def test_learners_of_classes_alone_say_what_they_take_for_classes():
         ({}, [None, *NAMES[Y][1:]], "Input y contains NaN or None: 1 missing value, the first in row 0; leave"),
         ({}, pd.Series(Y).astype("Int64").where(Y > 0), "59 missing values, the first in row 0; leave those samples"),
         ({}, np.where(Y == 2, np.nan, Y), "48 missing values, the first in row 130"),
+        ({}, ["a"] * 178, r"at least 2 classes, got 1 class: \['a'\]"),
         ({"class_weight": {7: 1.0}}, Y, r"class_weight names 7, but the classes are \[0, 1, 2\]"),
         ({"class_weight": {1: 0.0}}, Y, "class_weight must hold finite numbers > 0"),
         ({"class_weight": "balanced"}, X[:, 0], "class_weight is for supervised learning from one column of class"),

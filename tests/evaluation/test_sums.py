@@ -13,12 +13,7 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import weighted_gram
-from kdrbench.kernels import (
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    build_kernel,
-)
+from kdrbench.kernels import Pairing, Polynomial, RelativeGaussian, build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass

@@ -17,7 +17,7 @@ MATRIX = np.diag([9.0, 8.0, 4.0, 3.0, 2.0, 1.0])
 
 
 class Quadratic:
-    """F = Tr(W'AW), with the W at which it was asked for."""
+    """F = Tr(W'AW), with the W at which it was asked for, and what an approximation must offer."""
 
     def __init__(self, matrix=MATRIX):
         self.matrix, self.asked = matrix, []
@@ -28,6 +28,12 @@ class Quadratic:
 
     def surrogate(self, point):
         return self.matrix
+
+    def linearised_at(self, point):
+        return self
+
+    def accuracy(self, n_components):
+        return 1e-3
 
     def values(self):
         return [float(np.vdot(point, self.matrix @ point)) for point in self.asked]
@@ -96,20 +102,10 @@ def test_the_extrapolation_of_a_linear_map_is_its_fixed_point():
     assert distances[5] <= 1e-8 < 1e-4 < distances[3]
 
 
-class Approximation(Quadratic):
-    """A nearby quadratic problem that offers what an approximation must."""
-
-    def linearised_at(self, point):
-        return self
-
-    def accuracy(self, n_components):
-        return 1e-3
-
-
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-9])
 def test_corrections_reach_the_optimum_with_few_exact_gradients(tolerance):
     noise = np.random.default_rng(0).standard_normal((6, 6))
-    nearby, exact = Approximation(MATRIX + 0.05 * (noise + noise.T)), Quadratic()
+    nearby, exact = Quadratic(MATRIX + 0.05 * (noise + noise.T)), Quadratic()
     start = np.linalg.eigh(nearby.matrix)[1][:, -2:]
     reached = approach_through(nearby, exact, start, nearby.matrix, tolerance, always)
     assert reached.stationarity <= tolerance
@@ -121,10 +117,10 @@ def test_corrections_reach_the_optimum_with_few_exact_gradients(tolerance):
 
 def test_corrections_that_bring_nothing_end_where_they_began():
     exact = Quadratic()
-    reached = approach_through(Approximation(), exact, np.eye(6, 2), MATRIX, 1e-6, always)
+    reached = approach_through(Quadratic(), exact, np.eye(6, 2), MATRIX, 1e-6, always)
     assert len(exact.asked) == 1
     np.testing.assert_array_equal(reached.point, np.eye(6, 2))
-    stopped = approach_through(Approximation(), exact, random_projection(), MATRIX, 1e-6, lambda point: False)
+    stopped = approach_through(Quadratic(), exact, random_projection(), MATRIX, 1e-6, lambda point: False)
     np.testing.assert_array_equal(stopped.point, random_projection())
 
 

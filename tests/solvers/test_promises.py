@@ -1,5 +1,7 @@
 """What each part of a solve promises, on problems small enough to know the answer, and second order."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -29,19 +31,15 @@ def test_a_monitor_hears_of_begin_iterates_end_and_result():
 @pytest.mark.parametrize(
     ("status", "columns", "message"),
     [
-        ("done", 2, "Odd ended with status 'done'; allowed: converged"),
+        ("done", 2, "SimpleNamespace ended with status 'done'; allowed: converged"),
         (Status.CONVERGED, 1, r"lowest has shape \(6, 1\), but the projection \(6, 2\)"),
     ],
 )
 def test_an_outcome_of_another_kind_is_refused(status, columns, message):
-    class Odd:
-        requires = frozenset()
-
-        def run(self, problem, start, monitor):
-            return SolverOutcome(start, status, "", start[:, :columns])
-
+    odd = SimpleNamespace(requires=frozenset())
+    odd.run = lambda problem, start, monitor: SolverOutcome(start, status, "", start[:, :columns])
     with pytest.raises(InputError, match=message):
-        solve(Odd(), small_problem(), random_projection(), IterationMonitor())
+        solve(odd, small_problem(), random_projection(), IterationMonitor())
 
 
 @pytest.mark.parametrize(

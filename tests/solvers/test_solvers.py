@@ -1,5 +1,7 @@
 """What every solver must do, whichever it is, and what it must reach on every problem from the surrogate's start."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,7 @@ def test_unknown_methods_and_options_are_named():
     for definition, message in (
         ({"method": "imm"}, r"unknown solver method 'imm'\. Did you mean 'ism'\? .*dimension_growth, .*module:Class"),
         ({"method": "ism", "tol": 1}, r"method 'ism': 'tol'\. Did you mean 'tolerance'. Allowed: max_iterations, tol"),
+        ({"method": "ism", "variant": "cosine"}, "unknown solver option variant 'cosine'; allowed: "),
         ({"method": "ism", "max_iterations": 1.5}, r"max_iterations must be an integer >= 1, got 1.5"),
         ({"method": "no_such_module:Solver"}, "'no_such_module:Solver' cannot be loaded: No module named"),
     ):
@@ -52,14 +55,9 @@ def test_unknown_methods_and_options_are_named():
 
 
 def test_a_problem_without_a_required_oracle_is_refused():
-    class Valueless:
-        n_features = 6
-
-        def surrogate(self, projection):
-            return np.eye(6)
-
-    with pytest.raises(InputError, match="StiefelCayley needs the oracle gradient and value, which Valueless"):
-        solve(build_solver({"method": "stiefel_cayley"}), Valueless(), random_projection(), IterationMonitor())
+    valueless = SimpleNamespace(n_features=6, surrogate=lambda projection: np.eye(6))
+    with pytest.raises(InputError, match="StiefelCayley needs the oracle gradient and value, which SimpleNamespace"):
+        solve(build_solver({"method": "stiefel_cayley"}), valueless, random_projection(), IterationMonitor())
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,9 @@ from support.system_cases import grid_of, job_of, only, results_of
 SMALL = {
     2: {},
     3: {"datasets": ["iris-bundled"], "training": {"default": 40}},
-    4: {
-        "datasets": ["iris-bundled"],
-        "degrees": [1, 2, 3, 4, 5],
-        "sizes": [10, 20, 30, 40],
-        "neighbours": [1, 3, 5, 7, 9],
-    },
+    4: {"degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]},
 }
+SMALL[4] |= {"datasets": ["iris-bundled"]}
 SMALL[5] = SMALL[4]
 
 
@@ -81,10 +77,8 @@ def test_each_figure_knows_its_rows_before_it_is_run():
 @pytest.mark.parametrize("dataset", ["disc-and-ring", "cone"])
 def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path):
     records = job_of(batch_of(2, datasets=[dataset]), load_dataset(dataset), tmp_path)
-    assert {(record.figure, record.status, record.n_train, record.n_test) for record in records} == {
-        (2, "converged", 200, 200)
-    }
     for record in records:
+        assert (record.figure, record.status, record.n_train, record.n_test) == (2, "converged", 200, 200)
         assert record.method == record.series
         assert record.accuracy <= 0.85 if record.value == 1 else record.accuracy >= 0.95
     arrays = {name.rpartition("/")[2]: array for name, array in arrays_in(files_in(tmp_path)).items()}
@@ -98,9 +92,8 @@ def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path)
 def test_figure_3_has_predictions_of_every_test_sample(tmp_path):
     batch = batch_of(3, training={"default": 100})
     primal, dual = job_of(batch, iris(), tmp_path)
-    arrays = {
-        name.rpartition("/")[2].removesuffix("_0"): array for name, array in arrays_in(files_in(tmp_path)).items()
-    }
+    found = arrays_in(files_in(tmp_path)).items()
+    arrays = {name.rpartition("/")[2].removesuffix("_0"): array for name, array in found}
     assert (primal.method, dual.method) == ("kpca", "exact")
     assert (primal.condition, primal.disagreement) == (None, None)
     assert dual.condition > 1

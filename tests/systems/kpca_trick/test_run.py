@@ -8,14 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kdrbench.metric_learning import (
-    DNE,
-    KPCATrick,
-    SamplePairs,
-    aligned_kernel,
-    cross_validated_kernel,
-    learn_map,
-)
+from kdrbench.metric_learning import DNE, KPCATrick, SamplePairs, aligned_kernel, cross_validated_kernel, learn_map
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.record import read_records
@@ -65,11 +58,10 @@ def test_results_with_sharing_are_those_without():
     def pairs():
         return SamplePairs(split.train, split.train)
 
+    rng = rng_of("kpca folds", "iris-bundled", 0, 0)
     kernels = {
         "aligned": aligned_kernel(grid, pairs(), split.train_codes)[0],
-        "cross_validated": cross_validated_kernel(
-            grid, DNE(), pairs(), split.train_codes, rng_of("kpca folds", "iris-bundled", 0, 0)
-        )[0],
+        "cross_validated": cross_validated_kernel(grid, DNE(), pairs(), split.train_codes, rng)[0],
         "centred": aligned_kernel(grid, pairs(), split.train_codes, centred=True)[0],
     }
     for variant, kernel in kernels.items():
@@ -77,9 +69,8 @@ def test_results_with_sharing_are_those_without():
         expected = accuracy(fitted.transform(split.train), fitted.transform(split.test), split)
         assert columns()[variant]["accuracy"] == pytest.approx(expected)
     projection = learn_map(DNE(), split.train, split.train_codes)
-    assert columns()["plain"]["accuracy"] == pytest.approx(
-        accuracy(split.train @ projection, split.test @ projection, split)
-    )
+    expected = accuracy(split.train @ projection, split.test @ projection, split)
+    assert columns()["plain"]["accuracy"] == pytest.approx(expected)
     sigma = float(columns()["cross_validated"]["kernel"].removeprefix("sigma "))
     assert sigma == pytest.approx(kernels["cross_validated"].sigma / 2, rel=5e-3)
 

@@ -13,7 +13,6 @@ from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
 from kdrbench.suite.systems.league import fold_run
 from kdrbench.suite.systems.league.fold_run import fewer_rows, fitted, fold_of, fold_of_run, learn, tune
 from kdrbench.suite.systems.league.judges import judge
-from support.one_batch import referee_in
 from support.system_cases import data_of, grid_of, job_of, results_of
 
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
@@ -63,27 +62,23 @@ def test_folds_are_the_same_for_all_methods_and_rules(changes, n_rows):
     assert not np.array_equal(repeated.test, fold.test)
 
 
-def test_rows_that_cannot_be_judged_fail(tmp_path, monkeypatch):
-    whole = fold_run.projected
-    spoiled = lambda model, fold, count: replace(whole(model, fold, count), test=fold.test * np.nan)  # noqa: E731
-    monkeypatch.setattr(fold_run, "projected", lambda *given: (spoiled if given[2] == 2 else whole)(*given))
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [("fitted", "ValueError: no second component"), ("projected", "InputError: the projected test rows must be")],
+)
+def test_a_method_or_rows_to_judge_that_fail_take_no_other_row(tmp_path, monkeypatch, step, message):
+    whole = getattr(fold_run, step)
+
+    def fails_for_two(given, fold, count, *others):
+        if count == 2 and step == "fitted":
+            raise ValueError("no second component")
+        made = whole(given, fold, count, *others)
+        return replace(made, test=fold.test * np.nan) if count == 2 else made
+
+    monkeypatch.setattr(fold_run, step, fails_for_two)
     one, two = job_of(batch_of(folds=2), data_of("wine"), tmp_path)[:2]
     assert (one.status, two.status, two.knn_accuracy) == ("converged", "failed", None)
-    assert "the projected test rows must be" in two.message
-
-
-def test_what_a_method_raises_is_a_row_and_takes_no_other(tmp_path, monkeypatch):
-    whole = fold_run.fitted
-
-    def fails_for_two(entry, fold, count, seed, parameters):
-        if count == 2:
-            raise ValueError("no second component")
-        return whole(entry, fold, count, seed, parameters)
-
-    monkeypatch.setattr(fold_run, "fitted", fails_for_two)
-    results = results_of(batch_of(), data_of("wine"), referee=referee_in(tmp_path))
-    assert [result.status for result in results.values()] == ["converged", "failed"]
-    assert results[2,].message == "ValueError: no second component"
+    assert two.message.startswith(message)
 
 
 def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
@@ -119,10 +114,7 @@ def test_faults_of_the_configuration_are_named():
     for changes, message in [
         ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels; methods learn from them"),
-        (
-            {"datasets": ["yeast"], "folds": 6},
-            "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds",
-        ),
+        ({"datasets": ["yeast"], "folds": 6}, "folds: the smallest class of data set 'yeast' has 5 samples; 6 folds"),
         ({"datasets": ["iris"], "components": [4]}, "components must hold a number below the 4 features of data set '"),
     ]:
         with pytest.raises(ConfigError, match=message):

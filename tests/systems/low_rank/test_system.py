@@ -10,13 +10,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import checked, load_grid
-from kdrbench.suite.systems.low_rank.run import (
-    learn,
-    make_task,
-    quality_of,
-    reference_distance,
-    two_fold_accuracy,
-)
+from kdrbench.suite.systems.low_rank.run import learn, make_task, quality_of, reference_distance, two_fold_accuracy
 from kdrbench.suite.systems.low_rank.system import LowRankRecord
 from support.configs import whole_config
 from support.one_batch import files_in
@@ -45,14 +39,11 @@ def test_what_is_wrong_with_an_experiment_is_said():
 
 def test_what_is_wrong_with_a_method_is_said():
     for method, message in [
-        ({"rule": "published", "divergence": "burg"}, "config: low_rank_methods.mine must hold either divergence and"),
-        (
-            {"rule": "kkt", "divergence": "burg", "solver": "cyclic", "trace": 1},
-            "config: low_rank_methods.mine.trace is a constraint of von_neumann; leave it out",
-        ),
+        ({}, "config: low_rank_methods.mine must hold either divergence and"),
+        ({"solver": "cyclic", "trace": 1}, "config: low_rank_methods.mine.trace is a constraint of von_neumann; leave"),
     ]:
         config = only("lowrank_gyrb")
-        config["low_rank_methods"]["mine"] = method
+        config["low_rank_methods"]["mine"] = {"rule": "kkt", "divergence": "burg", **method}
         with pytest.raises(ConfigError, match=message):
             checked(config)
 
@@ -110,13 +101,12 @@ def test_the_published_rule_takes_an_infeasible_set_for_solved():
 
 def test_methods_of_trace_one_are_after_one_kernel_by_one_rule():
     config = whole_config()
-    defined = {
-        name: config["low_rank_methods"][name] for name in config["experiments"]["lowrank_gyrb_boost"]["methods"]
-    }
-    assert {method["rule"] for method in defined.values()} == {"kkt"}
+    names = config["experiments"]["lowrank_gyrb_boost"]["methods"]
+    defined = [config["low_rank_methods"][name] for name in names]
+    assert {method["rule"] for method in defined} == {"kkt"}
     task = make_task("gyrb_boost", "kernel", data_of("gyrb-standin"))
     asked = task.constraints(4, 0, 0)
-    for method in defined.values():
+    for method in defined:
         learned = learn(method, task.start, asked, compiled=False)
         assert learned.status is LowRankStatus.CONVERGED
         assert learned.kkt_residual <= 1e-3
