@@ -17,7 +17,7 @@ from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.config import Settings
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
 from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
-from support.report_rows import TABLE_4, experiment_of, run, trace_line
+from support.report_rows import TABLE_4, experiment_of, run, runs_of, trace_line
 
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
 
@@ -30,6 +30,7 @@ def laid_out(experiment, runs=None):
 TITLE = "A table of 100% & more_or_less."
 EXPERIMENT = experiment_of("ism", "dg", "sm", datasets=["wine", "wdbc"], published=TABLE_4, title=TITLE)
 
+ON_WINE = EXPERIMENT | {"datasets": ["wine"]}
 RUNS = pd.DataFrame(
     [
         run("wine", "ism", 0, time_s=0.010, cost=-1300.0, quality=1.0),
@@ -63,25 +64,21 @@ def test_runs_that_did_not_end_are_named(cells):
 def test_a_cell_that_a_limit_ended_is_stopped_unless_runs_failed():
     limit = {"status": "time_limit", "time_limit_s": 10.0}
     runs = [run("wine", "ism", 0), run("wine", "ism", 1, **limit)]
-    runs += [run("wine", "dg", fold, cost=None, **limit) for fold in (0, 1)]
+    runs += runs_of("wine", "dg", range(2), cost=None, **limit)
     runs += [run("wine", "sm", 0, **limit), run("wine", "sm", 1, status="failed")]
-    rows = compared_cells(pd.DataFrame(runs), EXPERIMENT | {"datasets": ["wine"]})
+    rows = compared_cells(pd.DataFrame(runs), ON_WINE)
     costs = {row.method: str(row.verdict) for row in rows if row.metric == "cost"}
     assert costs == {"ism": "stopped", "dg": "stopped", "sm": "not run"}
 
 
 def test_means_over_fewer_runs_do_not_compete():
-    runs = pd.DataFrame(
-        [
-            run("wine", "ism", 0),
-            run("wine", "ism", 1),
-            run("wine", "dg", 0, cost=-9999.0),
-            run("wine", "dg", 1, cost=-9e9, status="failed"),
-            run("wine", "sm", 0, status="max_iterations"),
-            run("wine", "sm", 1, status="stalled"),
-        ]
-    )
-    rows = {(row.method, row.metric): row for row in compared_cells(runs, EXPERIMENT | {"datasets": ["wine"]})}
+    ends = {
+        "ism": [{}, {}],
+        "dg": [{"cost": -9999.0}, {"cost": -9e9, "status": "failed"}],
+        "sm": [{"status": "max_iterations"}, {"status": "stalled"}],
+    }
+    runs = [run("wine", method, fold, **ends[method][fold]) for method in ends for fold in (0, 1)]
+    rows = {(row.method, row.metric): row for row in compared_cells(pd.DataFrame(runs), ON_WINE)}
     failing = rows["dg", "cost"]
     assert (failing.ours.mean, failing.ours.counted, failing.ours.runs, failing.best) == (-9999.0, 1, 2, False)
     assert failing.verdict is Verdict.NOT_RUN
@@ -117,9 +114,8 @@ def test_what_solvers_say_is_audited_by_one_definition(method, status, stationar
 
 
 def test_a_solver_that_wrongly_says_converged_is_marked():
-    experiment = EXPERIMENT | {"datasets": ["wine"], "solvers": ["ism", "mine"]}
     runs = pd.DataFrame([saying("ism", 2e-2), saying("mine", 6e-3)])
-    made = laid_out(experiment, runs)
+    made = laid_out(ON_WINE | {"solvers": ["ism", "mine"]}, runs)
     assert CONVERGED_MEANS in made.notes
     marks = {column: made.rows[0][place].mark for place, column in enumerate(made.columns)}
     assert ("\u00a7" in marks["ISM"], "\u00a7" in marks["mine"]) == (False, True)
@@ -190,22 +186,17 @@ def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
         np.testing.assert_allclose(series.y, [max(1e-12, (5000 - 1000 * x) / 4999) for x in series.x], atol=1e-9)
 
 
-TIMED = EXPERIMENT | {"title": "Times.", "datasets": ["wine"]}
-
-
 def laid_out_times(*changes):
     runs = pd.DataFrame([run("wine", solver, fold, **columns) for solver, fold, columns in changes])
-    cells = compared_cells(runs, TIMED)
-    table = ikdr_table("e", cells, TIMED)
+    cells = compared_cells(runs, ON_WINE)
+    table = ikdr_table("e", cells, ON_WINE)
     page = render_html(table, [beside_published(cells), *sections_of_runs(runs)])
     return {(row.method, row.metric): row for row in cells}, table, page
 
 
-DRIFTED = {"drift": -0.234, "drifted": True}
-
-
 def test_times_on_drifting_cores_are_marked_and_counted():
-    cells, table, page = laid_out_times(("ism", 0, DRIFTED), ("ism", 1, {}), ("dg", 0, {}), ("sm", 0, {}))
+    drifted = ("ism", 0, {"drift": -0.234, "drifted": True})
+    cells, table, page = laid_out_times(drifted, ("ism", 1, {}), ("dg", 0, {}), ("sm", 0, {}))
     time = cells["ism", "time_s"]
     assert time.ours.warning == "the cores were not as fast as for other methods in 1 of 2 runs, by up to 23%"
     assert time.ours.warning in time.why
@@ -214,14 +205,11 @@ def test_times_on_drifting_cores_are_marked_and_counted():
     assert not time.best
     assert {key for key, row in cells.items() if row.ours.warning} == {("ism", "time_s")}
     doubt = "the cores were not as fast (10 %) as for other methods, a run waited for its core or worked off the clock"
-    said = f"in 1 of 3 times {doubt}"
-    assert table.notes[-1] == f"\u2021 Times to be taken with care: {said}."
-    assert page.count("<sup>\u2021</sup>") == 1
-    assert f"\u2021 Times to be taken with care: {said}." in page
+    note = f"\u2021 Times to be taken with care: in 1 of 3 times {doubt}."
+    assert (table.notes[-1], note in page, page.count("<sup>\u2021</sup>")) == (note, True, 1)
     assert "whose cores were not as fast (10 %) as for other methods on the same problem: 1;" in page
     latex = render_latex(table)
-    assert latex.count(r"$^\ddagger$") == 2
-    assert "20ms" in latex
+    assert (latex.count(r"$^\ddagger$"), "20ms" in latex) == (2, True)
 
 
 def test_untimed_times_are_shown_and_compared_with_nothing():

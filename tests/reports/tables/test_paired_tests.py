@@ -14,7 +14,6 @@ from kdrbench.suite.systems.ikdr.paired_tests import compared, paired_table, pai
 from support.report_rows import run
 
 FOLDS = range(10)
-PUBLISHED, CONVERGED = Settings.PUBLISHED, ("dg_converged", "ism_converged")
 
 
 def runs(**costs):
@@ -66,22 +65,13 @@ def test_holm_multiplies_from_the_smallest_and_never_falls():
 
 
 def test_variants_and_rivals_of_one_kind_are_compared():
-    published, converged = (
-        dict.fromkeys(("dg", "ism", "ism_2018"), PUBLISHED),
-        dict.fromkeys(CONVERGED, Settings.CONVERGED),
-    )
-    pairs = compared(["dg", "ism", "dg_converged", "ism_converged", "ism_2018"], published | converged)
-    assert set(pairs) == {
-        ("ism", "dg"),
-        ("ism", "ism_2018"),
-        ("ism", "ism_converged"),
-        ("ism_converged", "dg_converged"),
-        ("dg", "dg_converged"),
+    converged = dict.fromkeys(("dg_converged", "ism_converged"), Settings.CONVERGED)
+    settings = dict.fromkeys(("dg", "ism", "ism_2018"), Settings.PUBLISHED) | converged
+    assert set(compared([*settings], settings)) == {
+        *(("ism", "dg"), ("ism", "ism_2018"), ("ism", "ism_converged")),
+        *(("ism_converged", "dg_converged"), ("dg", "dg_converged")),
     }
-
-
-def test_a_solver_without_settings_is_compared_with_either_ism():
-    settings = {"ism": PUBLISHED, "dg": PUBLISHED, "ism_converged": Settings.CONVERGED}
+    # A solver without settings is compared with either ISM.
     pairs = compared(["mine", "dg", "ism", "ism_converged"], settings)
     assert set(pairs) == {("ism", "mine"), ("ism_converged", "mine"), ("ism", "dg"), ("ism", "ism_converged")}
 
@@ -126,8 +116,8 @@ def test_paired_tests_lead_to_the_runs_of_their_own_experiment():
     table = paired_table([test for test in paired_tests(pd.DataFrame(rows)) if test.metric == "cost"])
     line = dict(zip(table.columns, table.rows[1], strict=True))
     experiment = {"paradigm": "supervised", "datasets": ["wine"]}
-    cells = Cells({"run": ["one", "two"], "experiments": {"one": experiment, "two": experiment}, "name": ""})
+    cells = Cells({"run": ["one", "two"], "experiments": dict.fromkeys(("one", "two"), experiment), "name": ""})
     cells.add(table.name, line["Of second"], is_number=True)
     (link,) = cells.content["links"]
-    assert [link[axis] for axis in ("experiment", "data", "kernel", "method")] == ["two", "Wine", "Gaussian", "DG"]
+    assert link == {"experiment": "two", "data": "Wine", "kernel": "Gaussian", "method": "DG"}
     assert all(entry.detail and entry.axes and entry.experiment == "two" for entry in table.rows[1][7:-1])

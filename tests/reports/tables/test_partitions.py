@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.suite.systems.ikdr.partitions import FEWEST_PARTITIONS, Partitions
 from kdrbench.suite.systems.ikdr.tables import compared_cells
-from support.report_rows import TABLE_4, experiment_of, run
+from support.report_rows import TABLE_4, experiment_of, runs_of
 
 FOLDS = 10
 REDRAWN = {"datasets": ["wine"], "paradigm": "supervised", "folds": FOLDS, "partitions": 6, "components": {"wine": 4}}
@@ -17,17 +17,9 @@ MEANS = [-1310.0, -1311.0, -1312.0, -1310.5, -1311.5, -1309.0]
 
 def rows(means=MEANS, spread=100.0, **columns):
     """Ten folds a partition, whose spread is far larger than that of the means."""
-    return [
-        run(
-            *("wine", "ism", FOLDS * place + fold),
-            experiment="again",
-            partition=place,
-            cost=mean + (-1) ** fold * spread,
-            **columns,
-        )
-        for place, mean in enumerate(means)
-        for fold in range(FOLDS)
-    ]
+    columns |= {"partition": lambda number: number // FOLDS, "experiment": "again"}
+    costs = {"cost": lambda number: means[number // FOLDS] + (-1) ** number * spread}
+    return runs_of("wine", "ism", range(FOLDS * len(means)), **costs, **columns)
 
 
 def spread_of(rows, config=CONFIG, method="ism", number="cost"):
@@ -35,39 +27,28 @@ def spread_of(rows, config=CONFIG, method="ism", number="cost"):
 
 
 def test_the_standard_error_is_the_deviation_over_partitions():
-    spread = spread_of(rows())
+    spread, of_dg = spread_of(rows()), spread_of(rows(), method="dg")
     assert (spread.error, spread.partitions) == (pytest.approx(np.std(MEANS, ddof=1)), 6)
     assert spread.error < 1.2
     # Constant qualities do not vary.
     assert spread_of(rows(), number="quality").error < 1e-15
+    # A rival whose partitions were not redrawn varies as ISM.
+    assert (of_dg.method, of_dg.error) == ("ism", spread.error)
 
 
-def test_a_rival_whose_partitions_were_not_redrawn_varies_as_ism():
-    spread = spread_of(rows(), method="dg")
-    assert (spread.method, spread.error) == ("ism", pytest.approx(np.std(MEANS, ddof=1)))
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        rows()[: FOLDS * (FEWEST_PARTITIONS - 1)],
-        # Of halves of partitions there is no mean.
-        [row for row in rows() if row["run"] % 2 == 0],
-        rows(status="failed"),
-    ],
-)
-def test_too_few_whole_partitions_or_failed_runs_say_nothing(made):
-    assert spread_of(made) is None
-
-
-def test_other_folds_or_components_are_another_problem():
-    frame = pd.DataFrame(rows())
+def test_too_few_whole_partitions_or_failed_runs_say_nothing():
+    few = rows()[: FOLDS * (FEWEST_PARTITIONS - 1)]
+    # Of halves of partitions there is no mean.
+    for made in (few, rows()[::2], rows(status="failed")):
+        assert spread_of(made) is None
+    # Other folds or components are another problem.
     for change in ({"folds": 5}, {"components": {"wine": 3}}, {"stratified": False}, {"scaling": "own"}):
-        assert Partitions(frame, CONFIG).of(PRINTED | change, "wine", "gaussian", "ism", "cost") is None
+        found = Partitions(pd.DataFrame(rows()), CONFIG).of(PRINTED | change, "wine", "gaussian", "ism", "cost")
+        assert found is None
 
 
 def test_a_table_judges_by_them():
-    own = pd.DataFrame([run("wine", "ism", fold, cost=-1314.0 + (-1) ** fold * 26) for fold in range(FOLDS)])
+    own = pd.DataFrame(runs_of("wine", "ism", range(FOLDS), cost=lambda fold: -1314.0 + (-1) ** fold * 26))
     experiment = PRINTED | {"partitions": 1, "split": "folds"}
 
     def verdict(partitions):
