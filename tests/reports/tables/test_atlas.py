@@ -18,28 +18,11 @@ from support.configs import whole_config
 
 SOLVERS = ("ism", "ism_converged")
 AXES = np.eye(4)[:, :, None]
-ROW = {
-    "experiment": "atlas",
-    "cells_of": "table4_supervised",
-    "kernel": "gaussian",
-    "dataset": "wine",
-    "paradigm": "supervised",
-    "n_starts": 10,
-    "n_ended": 10,
-    "n_certified": 10,
-    "best_quality": 0.9,
-    "share_at_best": 0.6,
-    "share_near_best": 0.8,
-    "median_gap": 1e-5,
-    "largest_gap": 0.02,
-    "leading_gap": 0.0,
-    "cpu_s": 1.1,
-    "lowest_quality": 0.9,
-    "highest_quality": 0.9,
-    "tau": np.nan,
-    "tau_low": np.nan,
-    "tau_high": np.nan,
-}
+ROW = {"experiment": "atlas", "cells_of": "table4_supervised", "kernel": "gaussian", "dataset": "wine"}
+ROW |= {"paradigm": "supervised", "n_starts": 10, "n_ended": 10, "n_certified": 10, "cpu_s": 1.1}
+ROW |= {"share_at_best": 0.6, "share_near_best": 0.8, "median_gap": 1e-5, "largest_gap": 0.02, "leading_gap": 0.0}
+ROW |= {"best_quality": 0.9, "lowest_quality": 0.9, "highest_quality": 0.9}
+ROW |= dict.fromkeys(("tau", "tau_low", "tau_high"), np.nan)
 
 
 class Charts:
@@ -92,9 +75,8 @@ def cells_of(table, place=0):
 
 def test_optima_of_lower_cost_may_be_better_or_worse(charts):
     charts.add("a", [-10.0, -9.0, -8.0], [0.9, 0.8, 0.9])
-    charts.add("b", [-10.0, -9.0], [0.9, 0.8])
-    charts.add("c", [-10.0, -9.0], [0.7, 0.8])
-    charts.add("d", [-10.0, -9.0], [0.9, np.nan])
+    for problem, qualities in (("b", [0.9, 0.8]), ("c", [0.7, 0.8]), ("d", [0.9, np.nan])):
+        charts.add(problem, [-10.0, -9.0], qualities)
     assert (
         "4 of 4 problems have more than one certified optimum; there the one of lowest cost is more accurate than the "
         "others in 1, as accurate as the best of them in 1 and less accurate in 1. Over ends "
@@ -123,8 +105,8 @@ def test_the_rank_correlation_is_the_mean_over_draws_of_starts(charts):
 
 
 def test_a_cell_is_better_or_worse_where_the_interval_says_so(charts):
-    for kernel, tau, half in (("gaussian", -0.5, 0.3), ("linear", 0.5, 0.3), ("squared", 0.2, 0.3)):
-        charts.add("a", [-10.0], [0.9], **ranked(tau, half), kernel=kernel)
+    for kernel, tau in (("gaussian", -0.5), ("linear", 0.5), ("squared", 0.2)):
+        charts.add("a", [-10.0], [0.9], **ranked(tau, 0.3), kernel=kernel)
     assert "differ in 3 of 3 cells: lower cost is better in 1 and worse in 1 (" in charts.sentences()[2]
     assert charts.cells()[1].correlation() == pytest.approx((0.5, 0.2, 0.8))
 
@@ -170,18 +152,21 @@ def test_shares_have_exact_intervals():
         assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
 
 
-def chart_of(charts, tmp_path):
-    config = whole_config() | {"run": ["atlas"]}
-    (report,) = list(figures_of(config, "atlas").values())
-    return atlas.chart_of(Source(report, charts.runs, config, tmp_path))
-
-
 def test_the_figure_has_a_point_a_problem_and_an_optimum(charts, tmp_path):
+    def chart():
+        config = whole_config() | {"run": ["atlas"]}
+        (report,) = list(figures_of(config, "atlas").values())
+        return atlas.chart_of(Source(report, charts.runs, config, tmp_path))
+
+    # Nothing is drawn where nothing is known.
+    charts.add("a", [], [])
+    assert chart() is None
+    charts.rows.clear()
     charts.add("a", [-10.0, -9.0], [0.9, 0.8], share_near_best=0.5)
     charts.add("b", [-10.0], [0.7], share_near_best=1.0, median_gap=0.0)
     # A second draw has the same optima again, which are drawn once.
     charts.add("b", [-10.0], [0.7], draw=1)
-    near, above, worth = chart_of(charts, tmp_path).panels
+    near, above, worth = chart().panels
     shares = {one.label: one for one in near.series}
     assert shares["ISM"].x == ["Wine, Gaussian"] * 3
     assert shares["ISM"].y == [0.5, 1.0, 0.8]
@@ -190,8 +175,3 @@ def test_the_figure_has_a_point_a_problem_and_an_optimum(charts, tmp_path):
     (optima,) = worth.series
     assert optima.x == pytest.approx([1e-10, 0.1, 1e-10])
     assert (optima.label, optima.y, optima.words) == ("optima of Wine", [0.9, 0.8, 0.7], ["Wine, Gaussian"] * 3)
-
-
-def test_nothing_is_drawn_where_nothing_is_known(charts, tmp_path):
-    charts.add("a", [], [])
-    assert chart_of(charts, tmp_path) is None

@@ -3,23 +3,21 @@
 import json
 
 import pandas as pd
-import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.commands.reports import reports
 from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.cells import COMPONENTS
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.tables import compared_cells
-from support.report_rows import TABLE_4, experiment_of, run
+from support.command_line import kdrbench
+from support.report_rows import TABLE_4, experiment_of, run, runs_of
 
 OURS = {"datasets": ["wine", "wdbc"], "kernels": ["gaussian", "polynomial"]}
 EXPERIMENT = experiment_of("ism", "dg", **OURS, published=TABLE_4, baselines=["svm", "lda_svm", "pca_svm"])
 
 
-def baseline(dataset, name, fold, **columns):
-    return run(dataset, name, fold, kernel="none", cost=None, **columns)
+def baseline(name, fold, **columns):
+    return run("wine", name, fold, kernel="none", cost=None, **columns)
 
 
 RUNS = pd.DataFrame(
@@ -30,22 +28,18 @@ RUNS = pd.DataFrame(
             for solver in ("ism", "dg")
             for fold in (0, 1)
         ),
-        baseline("wine", "svm", 0, time_s=0.001, quality=1.0),
-        baseline("wine", "svm", 1, time_s=0.003, quality=0.9),
-        baseline("wine", "lda_svm", 0, time_s=0.004, quality=1.0),
-        baseline("wine", "lda_svm", 1, time_s=0.004, quality=1.0),
-        baseline("wine", "pca_svm", 0, time_s=0.001),
-        baseline("wine", "pca_svm", 1, time_s=None, quality=None, status="failed"),
+        baseline("svm", 0, time_s=0.001, quality=1.0),
+        baseline("svm", 1, time_s=0.003, quality=0.9),
+        baseline("lda_svm", 0, time_s=0.004, quality=1.0),
+        baseline("lda_svm", 1, time_s=0.004, quality=1.0),
+        baseline("pca_svm", 0, time_s=0.001),
+        baseline("pca_svm", 1, time_s=None, quality=None, status="failed"),
     ]
 )
 
 
-@pytest.fixture
-def cells():
-    return compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))
-
-
-def test_baselines_have_a_time_and_a_quality_and_no_cost(cells):
+def test_baselines_have_a_time_and_a_quality_and_no_cost(tmp_path):
+    cells = compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))
     rows = [(row.dataset, row.method, row.metric) for row in cells if row.kernel == "none"]
     names = EXPERIMENT["baselines"]
     metrics = ("time_s", "warm_s", "accuracy")
@@ -59,6 +53,9 @@ def test_baselines_have_a_time_and_a_quality_and_no_cost(cells):
     assert cells["wdbc", "svm", "accuracy"].ours.text == "not run"
     # NeurIPS 2019 prints no baselines.
     assert {row.verdict for row in cells.values()} == {Verdict.NOT_PUBLISHED}
+    # Of the words for nothing, which pandas reads as missing values, that for no kernel survives the table of runs.
+    RUNS.to_csv(tmp_path / "runs.csv", index=False)
+    assert set(read_runs(tmp_path / "runs.csv")["kernel"]) == {"gaussian", "polynomial", "none"}
 
 
 def test_baselines_compete_among_themselves():
@@ -72,12 +69,6 @@ def test_baselines_compete_among_themselves():
     assert ("none", "lda_svm", "time_s") not in best
 
 
-def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
-    # pandas reads some words for nothing as missing values.
-    RUNS.to_csv(tmp_path / "runs.csv", index=False)
-    assert set(read_runs(tmp_path / "runs.csv")["kernel"]) == {"gaussian", "polynomial", "none"}
-
-
 SMALL = {"title": "T.", "paradigm": "supervised", "datasets": ["wine"], "kernels": ["gaussian"], "start": "random"}
 SOLVERS = {"ism": {"method": "ism"}, "dg": {"method": "dimension_growth"}, "random": {"method": "start_alone"}}
 
@@ -86,17 +77,14 @@ def test_the_command_knows_the_controls_of_the_configuration(tmp_path, monkeypat
     config = {"run": ["e"], "experiments": {"e": SMALL | {"solvers": [*SOLVERS]}}, "solvers": SOLVERS}
     (tmp_path / "config.json").write_text(json.dumps(config))
     # The control is the quickest, the cheapest and the most accurate.
-    numbers = {"ism": (1.0, -2.0, 0.8), "dg": (2.0, -1.0, 0.9), "random": (1e-6, -3.0, 1.0)}
-    runs = [
-        run("wine", method, fold, time_s=time_s, cost=cost, quality=quality)
-        for method, (time_s, cost, quality) in numbers.items()
-        for fold in range(8)
-    ]
+    runs = runs_of("wine", "ism", range(8), time_s=1.0, cost=-2.0, quality=0.8)
+    runs += runs_of("wine", "dg", range(8), time_s=2.0, cost=-1.0, quality=0.9)
+    runs += runs_of("wine", "random", range(8), time_s=1e-6, cost=-3.0, quality=1.0)
     (tmp_path / "merged").mkdir()
     pd.DataFrame(runs).to_csv(tmp_path / "merged" / "e.csv", index=False)
     monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
-    words = ["e", "--results", str(tmp_path), "--out", str(tmp_path)]
-    CliRunner().invoke(reports, words, catch_exceptions=False)
+    done = kdrbench("reports", "e", "--results", tmp_path, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
     best = pd.read_csv(tmp_path / "e.csv").query("best")
     assert dict(zip(best["metric"], best["method"], strict=True)) == {"time_s": "ism", "cost": "ism", "accuracy": "dg"}
     tex = (tmp_path / "e.tex").read_text()

@@ -23,11 +23,6 @@ from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
 
-@functools.cache
-def experiment():
-    return whole_config()["experiments"]["league_fixed"]
-
-
 def texts(table):
     return [[entry.text for entry in row] for row in table.rows]
 
@@ -43,27 +38,24 @@ def test_standings_rank_by_set_and_count_what_is_lost():
 
 
 def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):
+    def bold_of(rows):
+        return [entry.text for row in standings("league", League(rows), "").rows for entry in row if entry.bold]
+
     league = League(made_up())
-    # Mean ranks 2, 2.5 and 1.5.
-    for difference, letters in ((0.4, ["b", "c", "a"]), (0.5, ["ab", "b", "a"]), (1.0, ["a", "a", "a"])):
+    # Mean ranks 2, 2.5 and 1.5. Only a rank that differs from all others is bold.
+    for difference, letters, bold in (
+        (0.4, ["b", "c", "a"], ["1.50"] * 3),
+        (0.5, ["ab", "b", "a"], []),
+        (1.0, ["a", "a", "a"], []),
+    ):
         monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
-        assert league.letters("knn_accuracy") == letters
+        assert (league.letters("knn_accuracy"), bold_of(made_up())) == (letters, bold)
+    # One method alone is ahead of nothing.
+    assert bold_of(made_up().query("method == 'lda'")) == []
     # Five methods in a row: the middle one is in three groups.
     monkeypatch.setattr(League, "mean_ranks", lambda league, judge: np.arange(5.0))
     monkeypatch.setattr(league_rows, "critical_difference", lambda k, n: 2.0)
     assert League(made_up()).letters("knn_accuracy") == ["a", "ab", "a-c", "bc", "c"]
-
-
-def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
-    # Mean ranks 2, 2.5 and 1.5: the least distance of the best is 0.5.
-    for difference, bold in ((0.4, ["1.50"] * 3), (0.5, [])):
-        monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
-        table = standings("league", League(made_up()), "")
-        assert [entry.text for row in table.rows for entry in row if entry.bold] == bold
-    # One method alone is ahead of nothing.
-    alone = made_up()[lambda runs: runs["method"] == "lda"]
-    table = standings("league", League(alone), "")
-    assert not any(entry.bold for row in table.rows for entry in row)
 
 
 def arrays_of_lda(rows, folder, kind):
@@ -71,13 +63,6 @@ def arrays_of_lda(rows, folder, kind):
     found = [place for place in range(len(rows)) if rows["method"][place] == "lda"][:3] if kind[-1] == "1" else []
     angles = np.deg2rad([0.0, 10.0, 30.0])
     return ((place, np.array([[np.cos(a)], [np.sin(a)]])) for place, a in zip(found, angles, strict=False))
-
-
-def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
-    monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
-    by_name = {row[0]: row for row in texts(standings("league", League(made_up(), tmp_path), ""))}
-    # Angles of 10, 30 and 20 degrees.
-    assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
 
 
 def test_angles_between_folds_are_those_of_scipy():
@@ -92,37 +77,32 @@ def test_angles_between_folds_are_those_of_scipy():
 
 
 def chart_of(runs, folder):
-    config = {"experiments": {"league": experiment()}, "run": ["league"]}
+    config = {"experiments": {"league": whole_config()["experiments"]["league_fixed"]}, "run": ["league"]}
     (report,) = list(figures_of(config, "league").values())
     return figure.chart_of(Source(report, runs, config, folder))
 
 
 def test_the_figure_shows_ranks_with_groups_cost_and_stability(tmp_path, monkeypatch):
     monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
+    # The table has the median of the angles of 10, 30 and 20 degrees.
+    by_name = {row[0]: row for row in texts(standings("league", League(made_up(), tmp_path), ""))}
+    assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
     chart = chart_of(made_up(), tmp_path)
     ranks, cost, stability = chart.panels[0], chart.panels[3], chart.panels[6]
     points = {one.label: one for one in ranks.series if one.mark is Mark.POINTS}
-    assert {title: one.x for title, one in points.items()} == {
-        "InterpretableKDR, Gaussian": [2.0],
-        "PLS-DA": [2.5],
-        "LDA": [1.5],
-    }
+    found = {title: one.x for title, one in points.items()}
+    assert found == {"InterpretableKDR, Gaussian": [2.0], "PLS-DA": [2.5], "LDA": [1.5]}
     # The best is at the top, by the table's name, and the difference above it.
-    assert [title for title, row in sorted(ranks.y.ticks.items(), key=lambda one: -one[1])][1:] == [
-        "LDA",
-        "InterpretableKDR, Gaussian",
-        "PLS-DA",
-    ]
+    from_top = sorted(ranks.y.ticks, key=ranks.y.ticks.get, reverse=True)
+    assert from_top[1:] == ["LDA", "InterpretableKDR, Gaussian", "PLS-DA"]
     assert all(one.y == [ranks.y.ticks[title]] for title, one in points.items())
     ruler, *groups = (one for one in ranks.series if one.group == "no difference by Nemenyi's test")
     assert ruler.x[1] - ruler.x[0] == pytest.approx(critical_difference(3, 2))
     # Two data sets tell nothing apart: one line joins all rows.
     assert [one.y for one in groups] == [[0.0, -2.0]]
     assert {one.label: one.x for one in cost.series}["LDA"] == [pytest.approx(0.15)]
-    assert [(one.label, one.x) for one in stability.series] == [
-        ("LDA", [pytest.approx(20.0)]),
-        ("interval", [pytest.approx(20.0)] * 2),
-    ]
+    angles = [(one.label, one.x) for one in stability.series]
+    assert angles == [("LDA", [pytest.approx(20.0)]), ("interval", [pytest.approx(20.0)] * 2)]
     assert chart_of(made_up().assign(status="failed"), tmp_path) is None
 
 
@@ -201,22 +181,20 @@ def test_a_tuned_run_that_is_lost_counts_as_nothing():
     assert (table["InterpretableKDR, Gaussian"][-1], table["LDA"][-1]) == ("0 %", "100 %")
 
 
-@pytest.mark.parametrize("changes", [{"folds": 4}, {"most_rows": 400}, {"components": [1]}, {"datasets": ["moons"]}])
-def test_a_league_on_other_folds_or_cells_does_not(changes):
-    small = config()["experiments"]["league_small"] | changes
-    experiments = config()["experiments"] | {"league_small": small}
-    assert fixed_beside(config() | {"experiments": experiments}, "league_small_tuned") is None
+def test_a_league_on_other_folds_or_cells_does_not():
+    experiments = config()["experiments"]
+    for changes in ({"folds": 4}, {"most_rows": 400}, {"components": [1]}, {"datasets": ["moons"]}):
+        changed = experiments | {"league_small": experiments["league_small"] | changes}
+        assert fixed_beside(config() | {"experiments": changed}, "league_small_tuned") is None
 
 
 def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypatch):
     both = {"league_small": rows_of(), "league_small_tuned": tuned_rows()}
-    monkeypatch.setattr(
-        "kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
-    )
+    both = {name: rows.assign(experiment=name) for name, rows in both.items()}
+    monkeypatch.setattr("kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem])
     monkeypatch.setattr("kdrbench.suite.systems.league.tuning.sections_of_runs", lambda _: [])
     report = list(tables_of(config(), "league_small_tuned").values())[-1]
     table, _ = make(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
-    runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)
-    answer = answer_of("league_small_tuned", runs, config())
+    answer = answer_of("league_small_tuned", pd.concat(both.values(), ignore_index=True), config())
     assert answer.text == table.notes[0]
