@@ -17,7 +17,6 @@ from kdrbench.suite.systems.atlas.system import problem_of
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 
-RUNS = 3
 # Each run ends where its trace does, but of DG, which went on from its lowest cost.
 ENDS = {"ism": -100.0, "dg": -90.0}
 LOWEST = {"ism": -100.0, "dg": -125.0}
@@ -26,7 +25,7 @@ LOWEST = {"ism": -100.0, "dg": -125.0}
 @pytest.fixture
 def results(tmp_path):
     """Results of one data set, whose best costs DG saw on its way and did not keep."""
-    folder = folder_of(tmp_path / "results", changed={"kernels": ["gaussian"], "baselines": []}, folds=RUNS, cost=None)
+    folder = folder_of(tmp_path / "results", changed={"kernels": ["gaussian"], "baselines": []}, folds=3, cost=None)
     table = folder / "merged/first.csv"
     rows = pd.read_csv(table, keep_default_na=False)
     rows["cost"] = rows["method"].map(ENDS)
@@ -34,12 +33,8 @@ def results(tmp_path):
         rows.to_csv(path, index=False)
     (folder / "traces").mkdir()
     for method, lowest in LOWEST.items():
-        points = [(1.0, lowest), (2.0, ENDS[method])]
-        lines = [
-            trace_line(method, number, time_s=time, cost=cost, stationarity=0.1)
-            for number in range(RUNS)
-            for time, cost in points
-        ]
+        points = ({"time_s": 1.0, "cost": lowest}, {"time_s": 2.0, "cost": ENDS[method]})
+        lines = [trace_line(method, run, stationarity=0.1, **point) for run in range(3) for point in points]
         (folder / f"traces/wine-{method}.jsonl").write_text("".join(lines))
     return folder
 
@@ -65,20 +60,17 @@ def test_the_lowest_cost_that_a_trace_saw_is_the_best_known(results):
 def test_a_stored_optimum_below_all_runs_shows_in_the_cell(results):
     config = read_results(results).config
     (results / "optima").mkdir()
-    problems = [problem_of(config, "first", "wine", "gaussian", number) for number in range(RUNS)]
+    problems = [problem_of(config, "first", "wine", "gaussian", number) for number in range(3)]
     write_solutions(results / "optima/known.npz", dict.fromkeys(problems, Solution(-200.0, np.eye(13, 2))))
     for found in gaps(results):
         assert found == pytest.approx({"ism": 0.5, "dg": 0.55})
 
 
 def test_without_traces_final_costs_are_compared(results):
-    (results / "traces/wine-dg.jsonl").unlink()
+    path, config = results / "traces/wine-dg.jsonl", read_results(results).config
+    path.unlink()
     for found in gaps(results):
         assert found == pytest.approx({"ism": 0.0, "dg": 0.1})
-
-
-def test_damaged_traces_are_refused_in_a_sentence(results):
-    config = read_results(results).config
-    (results / "traces/wine-dg.jsonl").write_text("not JSON")
+    path.write_text("not JSON")
     with pytest.raises(DamagedError, match=r"are not as they were written .* move them away"):
         make(tables_of(config)["first"], config, results, results)

@@ -11,14 +11,13 @@ from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.low_rank.tables import chart_of as low_rank_chart
 
 SHARED = {"system": "low_rank", "published": {"paper": "lowrank2006"}, "title": "T."}
-METHODS = ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"]
+DIGITS = {"datasets": ["digits"], "constraints": [0, 20, 200], "methods": ["burg", "von_neumann"]}
+GYRB = {"datasets": ["gyrb-standin"], "constraints": [50, 100]}
+GYRB |= {"methods": ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"]}
 CONFIG = {
     "run": ["digits", "gyrb"],
     "low_rank_methods": {"burg": {}, "von_neumann": {}, "definite_boost": {}},
-    "experiments": {
-        "digits": SHARED | {"datasets": ["digits"], "constraints": [0, 20, 200], "methods": ["burg", "von_neumann"]},
-        "gyrb": SHARED | {"datasets": ["gyrb-standin"], "constraints": [50, 100], "methods": METHODS},
-    },
+    "experiments": {"digits": SHARED | DIGITS, "gyrb": SHARED | GYRB},
 }
 NUMBERS = {"accuracy": 0.94, "target_accuracy": None, "nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "sweeps": 10}
 NUMBERS |= {"kkt_residual": 1e-4, "time_s": 0.002}
@@ -31,16 +30,12 @@ def row(task, method, count, run, **columns):
 
 ROWS = pd.DataFrame(
     [
-        row("digits", "burg", 0, 0, sweeps=0),
-        row("digits", "burg", 0, 1, sweeps=0, accuracy=0.95),
-        row("digits", "burg", 20, 0, sweeps=17),
-        row("digits", "burg", 20, 1, sweeps=18),
-        row("digits", "burg", 200, 0, sweeps=500, accuracy=0.98),
-        row("digits", "burg", 200, 1, sweeps=501, accuracy=0.99),
+        *(row("digits", "burg", 0, run, sweeps=0, accuracy=0.94 + run / 100) for run in (0, 1)),
+        *(row("digits", "burg", 20, run, sweeps=17 + run) for run in (0, 1)),
+        *(row("digits", "burg", 200, run, sweeps=500 + run, accuracy=0.98 + run / 100) for run in (0, 1)),
         row("digits", "von_neumann", 20, 0, sweeps=100),
         row("digits", "von_neumann", 200, 0, sweeps=100, status="failed", accuracy=None),
-        row("gyrb", "von_neumann", 50, 0, sweeps=20, target_accuracy=0.93),
-        row("gyrb", "von_neumann", 50, 1, sweeps=20, target_accuracy=0.95),
+        *(row("gyrb", "von_neumann", 50, run, sweeps=20, target_accuracy=0.93 + run / 50) for run in (0, 1)),
         row("gyrb", "von_neumann_trace", 50, 0, sweeps=10),
         row("gyrb", "von_neumann_trace", 100, 0, sweeps=12),
         row("gyrb", "definite_boost_exact", 50, 0, sweeps=9),
@@ -66,15 +61,16 @@ def test_every_number_of_the_text_is_beside_ours_with_a_verdict(comparisons):
     assert (burg.published_value, burg.mean, burg.verdict) == (0.97, pytest.approx(0.985), Verdict.DIFFERS)
     assert (burg.first, neumann.first) == (True, False)
     assert (neumann.verdict, neumann.ours) == (Verdict.NOT_RUN, "N/A")
-    (least,) = found(comparisons, "digits", "burg", "sweeps_least")
-    assert (least.mean, least.verdict) == (17.5, Verdict.REPRODUCED)
-    (most,) = found(comparisons, "digits", "burg", "sweeps_most")
-    assert (most.mean, most.verdict) == (500.5, Verdict.DIFFERS)
-    (differing,) = found(comparisons, "digits", "von_neumann", "sweeps_least")
-    assert (differing.mean, differing.verdict) == (100, Verdict.DIFFERS)
+    for method, metric, mean, verdict in (
+        ("burg", "sweeps_least", 17.5, Verdict.REPRODUCED),
+        ("burg", "sweeps_most", 500.5, Verdict.DIFFERS),
+        ("von_neumann", "sweeps_least", 100, Verdict.DIFFERS),
+    ):
+        (one,) = found(comparisons, "digits", method, metric)
+        assert (one.mean, one.verdict) == (mean, verdict)
     # What is reproduced needs no reason, and what differs has one.
     assert none.why == ""
-    assert "the norm of the stopping rule is not stated" in differing.why
+    assert "the norm of the stopping rule is not stated" in one.why
 
 
 def test_sweeps_that_were_used_up_are_a_bound(comparisons):

@@ -17,11 +17,12 @@ CONFIG = {
         "tables": {"system": "kpca_trick", "learners": ["dne"], "title": "T."},
     },
 }
+OF_ONE = {"experiment": "fourth", "kernel": "linear"}
 RUNS = pd.DataFrame(
     [
-        run("wine", "one", 0, experiment="fourth", kernel="linear", cost=-1.0, quality=None),
-        run("wine", "one", 1, experiment="fourth", kernel="linear", cost=-3.0, quality=0.5),
-        run("wine", "two", 0, experiment="fourth", kernel="linear", cost=-5.0, quality=None, status="failed"),
+        run("wine", "one", 0, cost=-1.0, quality=None, **OF_ONE),
+        run("wine", "one", 1, cost=-3.0, quality=0.5, **OF_ONE),
+        run("wine", "two", 0, cost=-5.0, quality=None, status="failed", **OF_ONE),
     ]
 )
 
@@ -44,13 +45,9 @@ def _a_fourth_system(monkeypatch):
 
 
 def test_a_name_is_a_table_or_an_experiment_with_its_tables():
-    assert [report.name for report in reports_named("fourth", CONFIG)] == ["fourth"]
-    assert [report.name for report in reports_named("tables", CONFIG)] == [
-        "tables_table3",
-        "tables_tests",
-        "tables_times",
-    ]
-    assert [report.name for report in reports_named("tables_tests", CONFIG)] == ["tables_tests"]
+    tables = ["tables_table3", "tables_tests", "tables_times"]
+    for name, reports in (("fourth", ["fourth"]), ("tables", tables), ("tables_tests", ["tables_tests"])):
+        assert [report.name for report in reports_named(name, CONFIG)] == reports
     with pytest.raises(InputError, match=r"unknown report 'tables_test'. Did you mean 'tables_tests'\?"):
         reports_named("tables_test", CONFIG)
 
@@ -66,12 +63,12 @@ def test_a_system_without_a_table_has_the_means_of_its_results():
     assert not {"wall_s", "seed", "run", "memory_mib"} & set(table.columns)
 
 
-@pytest.mark.parametrize(("system", "columns"), [(Without, 4), (With, 1)])
-def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, columns):
-    monkeypatch.setattr(registry, "build_system", lambda name: system())
+def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch):
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
-    (report,) = reports_named("fourth", CONFIG)
-    table, sections = make(report, CONFIG, tmp_path)
-    assert (len(table.columns) == 1) == (columns == 1)
-    assert [section.title for section in sections] == ["The data", "How the runs ended"]
+    for system, is_own in ((Without, False), (With, True)):
+        monkeypatch.setattr(registry, "build_system", lambda name, system=system: system())
+        (report,) = reports_named("fourth", CONFIG)
+        table, sections = make(report, CONFIG, tmp_path)
+        assert (table.columns == ["Rows"]) == is_own
+        assert [section.title for section in sections] == ["The data", "How the runs ended"]

@@ -1,7 +1,5 @@
 """The table and the figure of noise from made-up rows."""
 
-import functools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +12,10 @@ from kdrbench.suite.systems.noise.tables import called_real, noise_table
 from support.configs import whole_config
 
 
-@functools.cache
-def config():
-    return whole_config() | {"run": ["noise"]}
+def source_of(runs):
+    config = whole_config() | {"run": ["noise"]}
+    (report,) = list(figures_of(config, "noise").values())
+    return Source(report, runs, config, None)
 
 
 def rows(**changed):
@@ -29,23 +28,16 @@ def rows(**changed):
     return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
 
 
-def table_of(runs):
-    (report,) = list(figures_of(config(), "noise").values())
-    return noise_table(Source(report, runs, config(), None))
-
-
 def test_draws_without_a_number_are_not_counted():
     few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
-    assert table_of(few).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
-    failed = dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan)
-    assert [entry.text for entry in table_of(rows(**failed)).rows[0][2:]] == ["20", *"-----"]
-    assert called_real(rows(**failed)[:20]) == "-"
+    assert noise_table(source_of(few)).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
+    failed = rows(**dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan))
+    assert [entry.text for entry in noise_table(source_of(failed)).rows[0][2:]] == ["20", *"-----"]
+    assert called_real(failed[:20]) == "-"
 
 
 def test_the_figure_shows_accuracies_and_p_values_by_method():
-    (report,) = list(figures_of(config(), "noise").values())
-    runs = rows()
-    accuracies, p_values = figure.chart_of(Source(report, runs, config(), None)).panels
+    accuracies, p_values = figure.chart_of(source_of(rows())).panels
     lda, mine = accuracies.series
     assert (lda.label, lda.x, lda.y) == ("LDA", [0.9, 0.92] * 10, [0.5] * 20)
     assert (lda.colour, lda.symbol) == STYLES["lda"]
@@ -57,4 +49,4 @@ def test_the_figure_shows_accuracies_and_p_values_by_method():
     assert dict(zip(np.round(lda.x, 3), lda.y, strict=True))[0.25] == 0.5
     assert mine.y == [1.0] * 20
     assert lda.words[0] == "called real: 2 of 20 (1.2 to 31.7 %)"
-    assert figure.chart_of(Source(report, runs.assign(p_value=np.nan), config(), None)) is None
+    assert figure.chart_of(source_of(rows().assign(p_value=np.nan))) is None

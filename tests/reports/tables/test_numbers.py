@@ -56,12 +56,10 @@ PRINTED = [
 def test_numbers_as_printed():
     for printed, numbers, text in PRINTED:
         assert printed(*numbers) == text
-
-
-def test_numbers_keep_their_digits_and_infinities_are_gaps():
+    # On the screen they keep their digits, and infinities are gaps.
     assert rounded(1234.5678, 3) == 1230.0
     assert rounded(-0.00012345, 2) == -0.00012
-    assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]
+    assert [rounded(value, 3) for value in (math.nan, math.inf)] == [None, None]
 
 
 @pytest.mark.parametrize("shown", [quantity, duration])
@@ -90,9 +88,7 @@ def test_other_shares_are_cut_at_one_and_costs_are_not():
     assert (low, high) == (pytest.approx(0.99 - half), 1.0)
     assert interval_of("cost", cell("cost", 0.99, 0.05)) == pytest.approx((0.99 - half, 0.99 + half))
     assert interval_of("nmi", cell("quality", 0.01, 0.05))[0] == 0.0
-
-
-def test_one_run_has_no_interval():
+    # One run has no interval.
     assert interval_of("cost", cell("cost", 1.0, 0.0, counted=1)) == (None, None)
     assert interval_of("accuracy", Cell("quality", None, None, "", "", 2, 0, complete=False)) == (None, None)
 

@@ -9,14 +9,13 @@ import pytest
 
 from kdrbench.suite.reports.tables.published_numbers import find_published, published_numbers
 
-TEXT = files("kdrbench.suite.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
+FOLDER = files("kdrbench.suite.reports.tables")
+TEXT = FOLDER.joinpath("published.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(TEXT.splitlines()))
 TEXT_ROWS = [
     row
     for name in ("published_lowrank.csv", "published_text.csv")
-    for row in csv.DictReader(
-        files("kdrbench.suite.reports.tables").joinpath(name).read_text(encoding="utf-8").splitlines()
-    )
+    for row in csv.DictReader(FOLDER.joinpath(name).read_text(encoding="utf-8").splitlines())
 ]
 
 
@@ -56,13 +55,12 @@ def test_numbers_come_in_our_units():
 
 
 def test_every_reading_holds_for_some_printed_number():
-    text = files("kdrbench.suite.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
-    readings = tomllib.loads(text)["reading"]
+    readings = tomllib.loads(FOLDER.joinpath("readings.toml").read_text(encoding="utf-8"))["reading"]
     assert len(readings) > 20
     for reading in readings:
         said = {"scale", "why", "fitted", "protocol", "runs_of"}
         place = {name: value for name, value in reading.items() if name not in said}
-        assert any(all(row[name] == value for name, value in place.items()) for row in [*ROWS, *TEXT_ROWS]), place
+        assert any(place.items() <= row.items() for row in [*ROWS, *TEXT_ROWS]), place
         assert reading.keys() & {"why", "fitted"}
 
 

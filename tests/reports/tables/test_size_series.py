@@ -16,13 +16,8 @@ from kdrbench.suite.systems.ikdr.size_series import (
 )
 from support.report_rows import run
 
-CONFIG = {
-    "experiments": {
-        "scaling": {"evaluation": {"evaluator": "panels"}},
-        "scaling_d": {"evaluation": {"evaluator": "panels"}},
-        "scaling_factored": {},
-    }
-}
+PANELS = {"evaluation": {"evaluator": "panels"}}
+CONFIG = {"experiments": {"scaling": PANELS, "scaling_d": PANELS, "scaling_factored": {}}}
 
 
 def sized(n, method="ism", time_s=None, experiment="scaling", d=20, q=4, **columns):
@@ -52,26 +47,23 @@ def test_a_power_law_is_found_with_the_interval_of_its_slope():
 def test_two_sizes_or_times_of_zero_make_no_law():
     assert fit_power_law([(1.0, 1.0), (2.0, 2.0), (2.0, 3.0)]) is None
     assert fit_power_law([(1.0, 1.0), (2.0, 2.0), (4.0, 0.0)]) is None
-
-
-def test_small_sizes_are_left_out_where_there_are_large_ones():
+    # Small sizes are left out where there are large ones.
     points = [(125.0, 1.0), (250.0, 1.0), (500.0, 1.0), (1000.0, 1.0), (2000.0, 4.0), (4000.0, 16.0)]
     assert fit_power_law(points, 1000.0).exponent == pytest.approx(2.0)
     assert fit_power_law(points[:5], 1000.0).smallest == 125.0
+    # Without a series there is no figure, and the table is empty.
+    assert scaling_chart(series_of(sized(500), sized(1000))) is None
+    assert complexity_table([]).rows == []
 
 
 def test_stopped_and_failed_runs_enter_no_fit():
-    rows = [sized(n) for n in (1000, 2000, 4000)]
-    rows += [sized(8000, time_s=5.0, status="time_limit"), sized(16000, time_s=None, status="failed")]
-    (one,) = series_of(*rows)
+    made = [sized(n) for n in (1000, 2000, 4000)]
+    stopped, failed = sized(8000, time_s=5.0, status="time_limit"), sized(16000, time_s=None, status="failed")
+    (one,) = series_of(*made, stopped, failed)
     assert one.law.exponent == pytest.approx(2.0)
     assert one.law_of_an_iteration.exponent == pytest.approx(2.0)
     assert (one.stopped, one.lost) == (((8000.0, 5.0),), 1)
-
-
-def test_a_run_that_was_not_made_takes_no_series_away():
-    # It has no q, so that the column holds fractions.
-    made = [sized(n) for n in (1000, 2000, 4000)]
+    # A run that was not made takes no series away: it has no q, so that the column holds fractions.
     (one,) = series_of(*made, sized(8000, status="skipped", time_s=None, q=None))
     assert one.fixed == (("n_features", 20), ("n_components", 4))
     assert [size for size, _ in one.ended] == [1000, 2000, 4000]
@@ -90,8 +82,3 @@ def test_series_are_told_apart_by_what_else_differs():
     ]
     assert is_scaling("demo_scaling")
     assert not is_scaling("table4_supervised")
-
-
-def test_without_a_series_there_is_no_figure_and_the_table_is_empty():
-    assert scaling_chart(series_of(sized(500), sized(1000))) is None
-    assert complexity_table([]).rows == []
