@@ -58,22 +58,21 @@ def test_a_set_without_solution_warns_and_names_the_way_out():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "given", "message"),
     [
-        ({"n_components": 14}, "n_components must be None or an integer between 1 and the kernel's rank 13, got 14"),
-        ({"n_components": 200, "kernel": "gaussian"}, "rank must be None or an integer between 1 and the"),
-        ({"kernel": "multiquadric"}, "the kernel is not positive semidefinite"),
-        ({"divergence": "frobenius"}, "unknown divergence 'frobenius'"),
-        ({"tol": 0.0}, "tol must be a finite number > 0, got 0.0"),
+        (
+            {"n_components": 14},
+            {"y": Y},
+            "n_components must be None or an integer between 1 and the kernel's rank 13, got",
+        ),
+        ({"n_components": 200, "kernel": "gaussian"}, {"y": Y}, "rank must be None or an integer between 1 and the"),
+        ({"kernel": "multiquadric"}, {"y": Y}, "the kernel is not positive semidefinite"),
+        ({"divergence": "frobenius"}, {"y": Y}, "unknown divergence 'frobenius'"),
+        ({"tol": 0.0}, {"y": Y}, "tol must be a finite number > 0, got 0.0"),
+        ({}, {"y": np.zeros(178)}, "labels must name at least 2 classes, got 1 class"),
+        ({}, {"constraints": [(0, 1)]}, r"constraints must be kdrbench.lowrank.Constraints, got list"),
     ],
 )
-def test_bad_parameters_are_refused(options, message):
+def test_bad_parameters_and_targets_are_refused(options, given, message):
     with pytest.raises(ValueError, match=message):
-        LowRankKernelLearner(**options).fit(X, Y)
-
-
-def test_bad_targets_are_refused():
-    with pytest.raises(ValueError, match="labels must name at least 2 classes, got 1 class"):
-        LowRankKernelLearner().fit(X, np.zeros(178))
-    with pytest.raises(ValueError, match=r"constraints must be kdrbench.lowrank.Constraints, got list"):
-        LowRankKernelLearner().fit(X, constraints=[(0, 1)])
+        LowRankKernelLearner(**options).fit(X, **given)

@@ -25,9 +25,6 @@ from support.host_arrays import COMPAT, HostArray
 
 N = 150
 KERNELS = kernels_of(N) | {"estimated": EstimatedGaussian(2.0, 1e-4)}
-# What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
-PAIRS = each_once("gaussian", KERNELS, "large, small and single classes", GAMMAS)
-IN_FACTORS = each_once("degree 3", FACTORED, "factors, diagonal kept", GAMMAS)
 
 
 @pytest.fixture(
@@ -46,14 +43,15 @@ def on_device(up, objective):
     return replace(objective, features=up(objective.features))
 
 
-@pytest.mark.parametrize(("kernel", "gamma"), PAIRS)
+# What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
+@pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", KERNELS, "large, small and single classes", GAMMAS))
 def test_pairs_on_a_device_equal_dense_arrays(up, kernel, gamma):
     objective = objective_of(N, KERNELS[kernel], gamma=gamma)
     # Several blocks a row, and more than one row a class.
     assert_equal_oracles(PanelProblem(on_device(up, objective), panel=40), DenseProblem(objective), 2)
 
 
-@pytest.mark.parametrize(("kernel", "gamma"), IN_FACTORS)
+@pytest.mark.parametrize(("kernel", "gamma"), each_once("degree 3", FACTORED, "factors, diagonal kept", GAMMAS))
 def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     objective = objective_of(N, FACTORED[kernel], gamma=gamma)
     q = 4 if kernel == "degree 3" else 1

@@ -63,21 +63,15 @@ def test_a_first_solve_imports_nothing(tmp_path):
     assert not late_imports("wine", chosen, tmp_path)
 
 
-def learners():
-    return kpca_batch(learners=("nca", "lmnn", "dne"))
-
-
-def divergences():
-    small = {"constraints": [0, 4], "methods": ["von_neumann"], "runs": 1}
-    return next(iter(grid_of("lowrank_gyrb", **small).batches()))
-
-
-def permutations():
-    return next(iter(grid_of("noise", methods=["lda"], permutations=3, draws=1).batches()))
+SMALL = {
+    "lowrank_gyrb": {"constraints": [0, 4], "methods": ["von_neumann"], "runs": 1},
+    "noise": {"methods": ["lda"], "permutations": 3, "draws": 1},
+}
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("made", [learners, divergences, permutations])
-def test_no_run_imports_on_its_clock(made, tmp_path):
-    batch = made()
+@pytest.mark.parametrize("name", ["kpca_tables", *SMALL])
+def test_no_run_imports_on_its_clock(name, tmp_path):
+    small = name in SMALL
+    batch = grid_of(name, **SMALL[name]).batches()[0] if small else kpca_batch(learners=("nca", "lmnn", "dne"))
     assert not late_imports(batch.dataset, [batch], tmp_path)

@@ -46,21 +46,18 @@ def test_cells_that_may_draw_further_starts_have_their_revision():
     assert drawing == {(name, "polynomial", "ism_converged") for name in names}
 
 
-@pytest.mark.parametrize(
-    ("options", "kernel", "may_draw"),
-    [
+def test_who_draws_further_starts():
+    for options, kernel, may_draw in (
         ({}, {"family": "gaussian"}, False),
         ({}, {"family": "combination", "members": [{"family": "polynomial"}]}, True),
         ({"portfolio": 5}, {"family": "gaussian"}, True),
         ({"portfolio": 1}, {"family": "polynomial"}, False),
-    ],
-)
-def test_who_draws_further_starts(options, kernel, may_draw):
-    method = {"method": "ism_safeguarded", **options}
-    definition = {"method": method, "paradigm": "supervised", "starts": 1, "n_components": 4, "kernel": kernel}
-    assert may_draw_starts(definition, 100) == may_draw
-    for other in ({"starts": 4}, {"paradigm": "unsupervised"}, {"method": {"method": "ism"}}):
-        assert not may_draw_starts(definition | other, 100)
+    ):
+        method = {"method": "ism_safeguarded", **options}
+        definition = {"method": method, "paradigm": "supervised", "starts": 1, "n_components": 4, "kernel": kernel}
+        assert may_draw_starts(definition, 100) == may_draw
+        for other in ({"starts": 4}, {"paradigm": "unsupervised"}, {"method": {"method": "ism"}}):
+            assert not may_draw_starts(definition | other, 100)
 
 
 def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):
@@ -146,21 +143,17 @@ def test_statuses_are_those_of_the_best_start(tmp_path):
     assert record.message.startswith("best of 3 starts: stationarity was ")
 
 
-def gap_of(cell, features, labels, scale_q):
-    """Return the place of the largest gap of Phi_0's positive eigenvalues, computed here from nothing but Phi_0."""
-    task = build_task(cell.paradigm, cell.parameters, features, labels)
-    kernel = build_kernel(cell.kernel, features, scale_q)
-    values = np.sort(np.linalg.eigvalsh(task.first_problem(kernel).initial_surrogate()))[::-1]
-    positive = [q for q in range(1, len(values)) if values[q - 1] > 1e-9 * values[0]]
-    return max(positive, key=lambda q: values[q - 1] - values[q])
-
-
 @pytest.mark.parametrize(("paradigm", "kernel"), [("supervised", "gaussian"), ("unsupervised", "polynomial")])
 def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     batch, dataset = batches_on_all_rows(paradigm, "wine", "eigengap", kernels=[kernel])["it"], load_dataset("wine")
-    fold = whole(dataset)
+    cell, fold = CellDefinition.of(batch), whole(dataset)
     known = fold.train_labels if paradigm == "supervised" else None
-    expected = gap_of(CellDefinition.of(batch), fold.train_features, known, scale_q=3)
+    task = build_task(cell.paradigm, cell.parameters, fold.train_features, known)
+    problem = task.first_problem(build_kernel(cell.kernel, fold.train_features, 3))
+    # The place of the largest gap of the positive eigenvalues, from nothing but Phi_0.
+    values = np.sort(np.linalg.eigvalsh(problem.initial_surrogate()))[::-1]
+    positive = [q for q in range(1, len(values)) if values[q - 1] > 1e-9 * values[0]]
+    expected = max(positive, key=lambda q: values[q - 1] - values[q])
     (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
     assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)

@@ -157,11 +157,10 @@ def test_a_setting_that_fails_leaves_the_others_alone(monkeypatch):
     assert failed == {("k", 5.0, series): "ArithmeticError: no plane" for series in ("kpca", "kernel", "qz")}
 
 
-def solved(kernel, k=3):
+def solved(kernel):
     features, labels = random_samples(n_samples=30)
-    others = random_samples(seed=5, n_samples=12)[0]
-    split = SampleSplit(features, labels, others, np.arange(12) % 3)
-    return {both.method: both for both in solve_both(split, kernel, k, None)}
+    split = SampleSplit(features, labels, random_samples(seed=5, n_samples=12)[0], np.arange(12) % 3)
+    return {both.method: both for both in solve_both(split, kernel, 3, None)}
 
 
 def test_both_tricks_agree_on_a_regular_kernel():

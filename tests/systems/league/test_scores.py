@@ -37,21 +37,14 @@ def test_a_duel_shows_effect_and_p_of_the_differences():
 
 def test_a_cell_is_won_against_all_and_lost_against_any():
     better, worse, equal = (duel_of(BASE + gain + NOISE, BASE, 0.25) for gain in (0.2, -0.2, 0.0))
-    assert outcome_of([better, better]) == WIN
-    assert outcome_of([better, equal]) == NEITHER
-    assert outcome_of([better, worse]) == LOSS
-    assert outcome_of([]) == NEITHER
-
-
-def test_significance_is_corrected_over_the_rivals():
-    # p about .03: alone it counts, beside another it does not.
+    for duels, outcome in (([better] * 2, WIN), ([better, equal], NEITHER), ([better, worse], LOSS), ([], NEITHER)):
+        assert outcome_of(duels) == outcome
+    # Significance is corrected over the rivals: p about .03: alone it counts, beside another it does not.
     gain = next(gain for gain in np.linspace(0.001, 0.1, 1000) if duel_of(BASE + gain + NOISE, BASE, 0.25).p < 0.03)
     near = duel_of(BASE + gain + NOISE, BASE, 0.25)
     assert outcome_of([near]) == WIN
     assert outcome_of([near, near]) == NEITHER
-
-
-def test_a_missing_run_loses_the_cell_whatever_the_others_say():
+    # A missing run loses the cell whatever the others say.
     gone = np.where(np.arange(10) == 3, np.nan, 1.0)
     assert outcome_of([duel_of(gone, BASE, 0.25)]) == LOSS
     assert outcome_of([duel_of(0.1 * BASE, gone, 0.25)]) == WIN
