@@ -20,9 +20,10 @@ from kdrbench.suite.systems.ikdr.projections import (
     principal_coordinates,
     scatter,
 )
-from support.report_rows import experiment_of, run
+from support.report_rows import experiment_of, runs_of
 
 EXPERIMENT = experiment_of("ism", "ism_converged", paradigm="supervised", folds=10)
+WHOLE = {"split": "none", "folds": None}
 
 
 def plane(angle, n_features=5):
@@ -45,12 +46,13 @@ def kept(folder, projections, **more):
     np.savez(folder / "wine-ism_converged.npz", **arrays)
 
 
-def source_of(runs, findings, data, name, experiment):
-    return SimpleNamespace(runs=runs, stored=(findings, data), name=name, experiment=experiment, config={"seed": 0})
+def source_of(runs, folder, **experiment):
+    found = {key: value for key, value in (EXPERIMENT | experiment).items() if value is not None}
+    return SimpleNamespace(runs=runs, stored=(folder, folder), name="e", experiment=found, config={"seed": 0})
 
 
 def runs(folds, **columns):
-    return pd.DataFrame([run("wine", "ism_converged", fold, **columns) for fold in folds])
+    return pd.DataFrame(runs_of("wine", "ism_converged", folds, **columns))
 
 
 def test_angles_of_each_pair_are_as_many_as_the_smallest_space_has():
@@ -68,15 +70,12 @@ def test_random_lines_in_the_plane_are_half_a_right_angle_apart():
 
 
 def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
+    with pytest.raises(DamagedError, match=r"wine-ism_converged\.npz cannot be read \(it is not there\)"):
+        read_findings(runs([0]), tmp_path, "projection")
     kept(tmp_path, {0: plane(0.0), 1: plane(5.0), 2: plane(9.0)}, labels_1=np.array([1, 0]))
     some = pd.concat([runs([0, 1]), runs([2], status="failed"), runs([3])])
     assert sorted(read_findings(some, tmp_path, "projection")) == [0, 1]
     np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
-
-
-def test_findings_that_are_not_there_are_named(tmp_path):
-    with pytest.raises(DamagedError, match=r"wine-ism_converged\.npz cannot be read \(it is not there\)"):
-        read_findings(runs([0]), tmp_path, "projection")
 
 
 def test_converged_ism_is_shown_where_it_ran():
@@ -85,49 +84,47 @@ def test_converged_ism_is_shown_where_it_ran():
 
 
 @pytest.fixture
-def data(tmp_path):
+def folder(tmp_path):
+    """A folder with the samples of Wine, for findings beside them."""
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
     return tmp_path
 
 
-def test_loadings_have_means_and_ranges_heaviest_first(tmp_path, data):
-    kept(tmp_path, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
-    chart = loadings(source_of(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT))
+def test_loadings_have_means_and_ranges_heaviest_first(folder):
+    kept(folder, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
+    chart = loadings(source_of(runs([0, 1, 2]), folder))
     weights, angles = chart.panels
     (bars,) = weights.series
-    cosines = np.cos(np.radians([0, 30, 60]))
+    cosines, sines = np.cos(np.radians([0, 30, 60])), np.sin(np.radians([0, 30, 60]))
     assert bars.mark is Mark.BARS
     assert bars.x[:3] == ["alcohol", "malic acid", "ash"]
-    sines = np.sin(np.radians([0, 30, 60]))
     np.testing.assert_allclose(bars.y[:4], [1, cosines.mean(), sines.mean(), 0], atol=1e-12)
     np.testing.assert_allclose(bars.lower[1:3], [0.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(bars.upper[1:3], [1.0, np.sin(np.radians(60))], atol=1e-12)
+    np.testing.assert_allclose(bars.upper[1:3], [1.0, sines[2]], atol=1e-12)
     assert len(bars.x) == 13
     found, chance = angles.series
     # Pairs are 30, 60 and 30 degrees apart.
     np.testing.assert_allclose((found.lower[1], found.y[1], found.upper[1]), (30, 30, 60), atol=1e-6)
     np.testing.assert_allclose(found.y[0], 0.0, atol=1e-6)
     np.testing.assert_array_equal(chance.y, angles_of_chance(13, 2))
-    names = [text.get_text() for text in draw(chart).axes[0].get_xticklabels()]
-    assert names[0] == "alcohol"
+    assert draw(chart).axes[0].get_xticklabels()[0].get_text() == "alcohol"
 
 
-def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data):
-    n_folds = 6
+def test_equal_weights_have_whiskers_that_can_be_drawn(folder):
     shares = np.random.default_rng(0).dirichlet(np.ones(13)) ** 0.5
-    kept(tmp_path, dict.fromkeys(range(n_folds), shares[:, np.newaxis]))
-    chart = loadings(source_of(runs(range(n_folds)), tmp_path, data, "t4", EXPERIMENT))
+    kept(folder, dict.fromkeys(range(6), shares[:, np.newaxis]))
+    chart = loadings(source_of(runs(range(6)), folder))
     (weights,) = chart.panels[0].series
     for lower, middle, upper in zip(weights.lower, weights.y, weights.upper, strict=True):
         assert lower <= middle <= upper
     draw(chart)
 
 
-def test_one_run_has_no_stability_and_no_projection_no_scatter(tmp_path, data):
-    kept(tmp_path, {0: plane(0.0, 13)})
-    assert loadings(source_of(runs([0]), tmp_path, data, "e", EXPERIMENT)) is None
-    kept(tmp_path, {})
-    assert scatter(source_of(runs([0]), tmp_path, data, "e", EXPERIMENT)) is None
+def test_one_run_has_no_stability_and_no_projection_no_scatter(folder):
+    kept(folder, {0: plane(0.0, 13)})
+    assert loadings(source_of(runs([0]), folder)) is None
+    kept(folder, {})
+    assert scatter(source_of(runs([0]), folder)) is None
 
 
 def test_principal_coordinates_spread_most_with_a_fixed_sign():
@@ -143,9 +140,9 @@ def test_principal_coordinates_spread_most_with_a_fixed_sign():
     assert np.corrcoef(flat[:, 0], train[:, 1])[0, 1] > 0.99
 
 
-def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
-    kept(tmp_path, {3: plane(0.0, 13), 4: plane(10.0, 13)})
-    chart = scatter(source_of(runs([3, 4]), tmp_path, data, "e", EXPERIMENT))
+def test_scatter_shows_training_and_test_samples_of_each_class(folder):
+    kept(folder, {3: plane(0.0, 13), 4: plane(10.0, 13)})
+    chart = scatter(source_of(runs([3, 4]), folder))
     (panel,) = chart.panels
     fold = make_fold(load_dataset("wine"), 3, 10, 0)
     count = {(series.key, series.label): len(series.x) for series in panel.series}
@@ -162,12 +159,10 @@ def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
     assert len(draw(chart).legends[0].get_texts()) == 3
 
 
-def test_alternative_clusters_have_colours_given_ones_symbols(tmp_path, data):
+def test_alternative_clusters_have_colours_given_ones_symbols(folder):
     found, given = np.arange(178) % 2, np.arange(178) // 89
-    kept(tmp_path, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
-    experiment = EXPERIMENT | {"paradigm": "alternative", "split": "none"}
-    del experiment["folds"]
-    (panel,) = scatter(source_of(runs([0], split="none"), tmp_path, data, "e", experiment)).panels
+    kept(folder, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
+    (panel,) = scatter(source_of(runs([0], split="none"), folder, paradigm="alternative", **WHOLE)).panels
     assert [(series.key, series.symbol, len(series.x), series.faint) for series in panel.series] == [
         ("cluster 1", Symbol.DOT, 45, False),
         ("cluster 1", Symbol.SQUARE, 44, False),
@@ -182,8 +177,7 @@ def test_of_many_samples_every_so_many_are_drawn(tmp_path):
     many = Dataset("wine", rng.standard_normal((2000, 13)), labels, ("f",) * 13, tuple("abcdefghi"))
     save_prepared(many, tmp_path / "wine.npz")
     kept(tmp_path, {0: plane(0.0, 13)})
-    experiment = {key: value for key, value in EXPERIMENT.items() if key != "folds"} | {"split": "none"}
-    (panel,) = scatter(source_of(runs([0], split="none"), tmp_path, tmp_path, "e", experiment)).panels
+    (panel,) = scatter(source_of(runs([0], split="none"), tmp_path, **WHOLE)).panels
     assert sum(len(series.x) for series in panel.series) == 500
     # The eighth class has the first one's colour and another symbol.
     by_class = {series.key: series for series in panel.series}
