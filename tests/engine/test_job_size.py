@@ -45,7 +45,7 @@ OF_ITS_OWN = "wine/gaussian/it/0-9"
         (FACE, "dimension_growth", {}, 10, "cheap"),
     ],
 )
-def test_cheap_runs_share_a_job_of_their_cell_kernel_or_experiment(shape, method, kernel, runs, job):
+def test_cheap_runs_share_the_job_of_their_cell_or_experiment(shape, method, kernel, runs, job):
     cell = cell_of(estimate(shape, method, kernel))
     assert runs_per_batch("auto", cell) == runs
     assert job_of(batch_of("ism", folds=10), "auto", cell) == f"table4_supervised/{job}"

@@ -118,6 +118,16 @@ def test_transfers_do_not_grow_with_the_samples(monkeypatch):
     assert sizes[300] == sizes[600] <= 16**2
 
 
+@pytest.mark.parametrize("paradigm", ["unsupervised", "semi_supervised", "alternative"])
+def test_clusterings_say_that_they_need_numpy(paradigm):
+    import torch
+
+    features, labels = scaled_wine()
+    model = InterpretableKDR(2, paradigm=paradigm, paradigm_params={"n_clusters": 3})
+    with pytest.raises(InputError, match=r"is for arrays of numpy, got Tensor; pass X.cpu\(\).numpy\(\)"):
+        model.fit(torch.tensor(features), None if paradigm == "unsupervised" else labels)
+
+
 def test_bad_tensors_are_named():
     import torch
 
@@ -139,6 +149,3 @@ def test_bad_tensors_are_named():
         model.transform(given[:, 1:])
     with pytest.raises(InputError, match="evaluator 'dense' is for arrays of numpy"):
         InterpretableKDR(2, evaluation={"evaluator": "dense"}).fit(given, labels)
-    for paradigm, known in (("unsupervised", None), ("semi_supervised", labels), ("alternative", labels)):
-        with pytest.raises(InputError, match=r"is for arrays of numpy, got Tensor; pass X.cpu\(\).numpy\(\)"):
-            InterpretableKDR(2, paradigm=paradigm, n_clusters=3).fit(given, known)
