@@ -32,17 +32,17 @@ def chart():
     median = Series("ISM", [1e-3, 1e-2], [2.0, math.nan], Mark.STEPS, lower=[1.0, 1.0], upper=[3.0, 3.0])
     rival = Series("DG", [1e-3, 1e-1], [4.0, 5.0], Mark.POINTS, colour=1, words=["first", "second"])
     bars = [Series(name, ["wine", "face"], [1.0, 2.0], Mark.BARS, colour=place) for place, name in enumerate("ab")]
-    return Chart(
-        "cost",
-        "Cost against time",
-        "Median over folds.",
-        [
-            Panel("Wine", time, Axis("cost", Scale.LOG), [folds, median, rival]),
-            Panel("Bars", Axis("set", Scale.NAMES), Axis("size", unit="MiB"), bars),
-            Panel("Sizes", Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s"), [rival]),
-        ],
-        columns=2,
-    )
+    panels = [
+        Panel("Wine", time, Axis("cost", Scale.LOG), [folds, median, rival]),
+        Panel("Bars", Axis("set", Scale.NAMES), Axis("size", unit="MiB"), bars),
+        Panel("Sizes", Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s"), [rival]),
+    ]
+    return Chart("cost", "Cost against time", "Median over folds.", panels, columns=2)
+
+
+def of_one(series, x, y):
+    """A chart of one series."""
+    return Chart("n", "T", "C", [Panel("P", x, y, [series])])
 
 
 def test_a_chart_survives_its_file_with_what_is_not_a_number(tmp_path):
@@ -80,11 +80,14 @@ def test_the_drawing_shows_points_scales_and_each_name_once():
     assert not empty.axison
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ISM", "DG", "a", "b"]
+    # A chart without panels says why.
+    (axes,) = draw(Chart("n", "T", "No run has left what this figure shows.", [])).axes
+    assert axes.get_title() == "No run has left what this figure shows."
 
 
 def test_a_pdf_has_one_font_whatever_its_words_and_numbers():
     pairs = Series("first effort", [-2.0, 1.0], [-1.0, 1e-3])
-    shown = Chart("fit", "Difficult fits", "", [Panel("Fig", Axis("offset"), Axis("gain"), [pairs])])
+    shown = replace(of_one(pairs, Axis("offset"), Axis("gain")), title="Difficult fits")
     content = render(laid_out(draw(shown)), "pdf")
     assert len(set(re.findall(rb"/FontName /([\w+]+)", content))) == 1
 
@@ -94,15 +97,9 @@ def test_series_of_unequal_parts_are_refused():
         Series("ISM", [1.0, 2.0], [1.0])
 
 
-def test_a_chart_without_panels_says_why():
-    (axes,) = draw(Chart("n", "T", "No run has left what this figure shows.", [])).axes
-    assert axes.get_title() == "No run has left what this figure shows."
-
-
 def test_named_rows_are_labelled_where_they_are_and_have_room():
     rows = {f"method {number}": -float(number) for number in range(25)}
-    figure = draw(Chart("n", "T", "C", [Panel("P", Axis("rank"), Axis("", ticks=rows), [Series("a", [1.0], [0.0])])]))
-    (axes,) = figure.axes
+    (axes,) = draw(of_one(Series("a", [1.0], [0.0]), Axis("rank"), Axis("", ticks=rows))).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == list(rows)
     assert list(axes.get_yticks()) == list(rows.values())
 
@@ -123,8 +120,7 @@ def test_pictures_are_kept_exactly_and_small_with_few_colours(shape, n_colours):
 
 def test_labels_of_an_axis_of_time_do_not_run_into_each_other():
     for span in ((0.0217, 0.041), (0.0065, 0.0085), (0.005, 0.04), (0.001, 9.0)):
-        line = Series("a", list(span), [1.0, 2.0])
-        figure = draw(Chart("n", "T", "C", [Panel("P", Axis("time", Scale.LOG, "s"), Axis("y"), [line])]))
+        figure = draw(of_one(Series("a", list(span), [1.0, 2.0]), Axis("time", Scale.LOG, "s"), Axis("y")))
         figure.draw_without_rendering()
         (axes,) = figure.axes
         low, high = axes.get_xlim()

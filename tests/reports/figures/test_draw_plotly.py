@@ -3,8 +3,6 @@
 import json
 import math
 
-import pytest
-
 from kdrbench.suite.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from support.dashboard_grid import bar_chart
@@ -16,16 +14,13 @@ def chart(*series, x=None, y=None):
 
 
 def test_many_points_of_a_run_are_thinned_and_keep_both_ends():
-    count = 500
-    falling = [float(count - place) for place in range(count)]
-    run = Series(
-        "run 0", [float(place + 1) for place in range(count)], falling, Mark.STEPS, faint=True, words=["w"] * 500
-    )
+    rising = [float(place) for place in range(1, 501)]
+    run = Series("run 0", rising, rising[::-1], Mark.STEPS, faint=True, words=["w"] * 500)
     (panel,) = plotly_panels(chart(run))
     (trace,) = panel["data"]
     assert 10 < len(trace["x"]) == len(trace["y"]) == len(trace["text"]) < 60
-    assert ([trace["x"][0], trace["x"][-1]], [trace["y"][0], trace["y"][-1]]) == ([1, count], [count, 1])
-    assert run.thinned(count) is run
+    assert ([trace["x"][0], trace["x"][-1]], [trace["y"][0], trace["y"][-1]]) == ([1, 500], [500, 1])
+    assert run.thinned(500) is run
 
 
 def test_lines_steps_points_and_what_is_not_a_number():
@@ -76,15 +71,12 @@ def test_axes_have_the_charts_scales():
     assert len(wide["layout"]["xaxis"]["tickvals"]) <= 9
     (none,) = plotly_panels(chart(Series("a", [], []), x=Axis("n", Scale.LOG2)))
     assert "tickvals" not in none["layout"]["xaxis"]
-
-
-@pytest.mark.parametrize(("last", "ticks"), [(0.005, None), (0.05, "D2"), (0.9, "D2"), (90.0, None)])
-def test_times_over_few_decades_are_labelled_with_their_unit(last, ticks):
-    (panel,) = plotly_panels(chart(Series("a", [0.001, last], [1.0, 1.0])))
-    axis = panel["layout"]["xaxis"]
-    assert axis.get("dtick") == ticks
-    # Ten milliseconds, not 0.01s.
-    assert (axis["exponentformat"], axis["minexponent"], axis["ticksuffix"]) == ("SI", 1, "s")
+    # Times over few decades are labelled with their unit: ten milliseconds, not 0.01s.
+    for last, ticks in ((0.005, None), (0.05, "D2"), (0.9, "D2"), (90.0, None)):
+        (panel,) = plotly_panels(chart(Series("a", [0.001, last], [1.0, 1.0])))
+        axis = panel["layout"]["xaxis"]
+        assert (axis.get("dtick"), axis["exponentformat"], axis["minexponent"]) == (ticks, "SI", 1)
+        assert axis["ticksuffix"] == "s"
 
 
 def test_the_legend_shows_each_key_as_its_first_clear_series():

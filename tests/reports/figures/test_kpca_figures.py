@@ -1,6 +1,7 @@
 """Figures 2 to 5 of the KPCA trick, drawn from rows and arrays as their system leaves them."""
 
 import functools
+import itertools
 import json
 
 import numpy as np
@@ -24,26 +25,19 @@ def iris():
     return Dataset("iris", made.data, made.target, tuple(made.feature_names), tuple(map(str, made.target_names)))
 
 
-def row(dataset, method, number=0, **columns):
-    return {"dataset": dataset, "method": method, "run": number, "condition": None, "disagreement": None} | columns
-
-
 def rows_and_arrays(dataset, varied, values, made):
     rows, arrays = made
-    return [
-        row(dataset, **{"varied": varied, "value": value} | one) for value, one in zip(values, rows, strict=True)
-    ], arrays
+    settings = [{"dataset": dataset, "run": 0, "varied": varied, "value": value} for value in values]
+    return [setting | one for setting, one in zip(settings, rows, strict=True)], arrays
 
 
 def made_sets():
     """Rows and arrays of Figure 2."""
-    rows, arrays = [], {}
-    for name in ("disc-and-ring", "cone"):
-        arrays[name] = {}
-        for learner in ("nca", "lmnn", "dne"):
-            found = rows_and_arrays(name, "degree", (1, 2), leading_of(200, learner, load_dataset(name)))
-            rows += found[0]
-            arrays[name] |= found[1]
+    rows, arrays = [], {"disc-and-ring": {}, "cone": {}}
+    for name, learner in itertools.product(arrays, ("nca", "lmnn", "dne")):
+        found = rows_and_arrays(name, "degree", (1, 2), leading_of(200, learner, load_dataset(name)))
+        rows += found[0]
+        arrays[name] |= found[1]
     return pd.DataFrame(rows), arrays
 
 
@@ -56,14 +50,13 @@ def planes():
 def rows_of(settings, draws=1):
     """Rows of Figures 4 and 5, of which every tenth kernel is singular and QZ disagrees."""
     rows = []
-    for place, setting in enumerate(settings):
-        for draw in range(draws):
-            common = {"varied": setting.varied, "value": setting.value, "n_train": 40}
-            rows.append(row("iris", "kpca", draw, accuracy=0.8 + 0.02 * draw, **common))
-            method, condition = ("ridge", 1e15) if place % 10 == 9 else ("exact", 1e5)
-            numbers = {"condition": condition, "disagreement": 1e-9, "accuracy": 0.8 + 0.02 * draw}
-            rows.append(row("iris", method, draw, **(common | numbers)))
-            rows.append(row("iris", "qz", draw, **(common | numbers | {"disagreement": 0.2, "accuracy": 0.7})))
+    for (place, setting), draw in itertools.product(enumerate(settings), range(draws)):
+        common = {"dataset": "iris", "run": draw, "varied": setting.varied, "value": setting.value, "n_train": 40}
+        common |= {"condition": None, "disagreement": None, "accuracy": 0.8 + 0.02 * draw}
+        exact, condition = ("ridge", 1e15) if place % 10 == 9 else ("exact", 1e5)
+        rows.append(common | {"method": "kpca"})
+        rows.append(common | {"method": exact, "condition": condition, "disagreement": 1e-9})
+        rows.append(common | {"method": "qz", "condition": condition, "disagreement": 0.2, "accuracy": 0.7})
     return pd.DataFrame(rows)
 
 

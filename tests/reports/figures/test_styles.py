@@ -1,7 +1,5 @@
 """How methods style: one way each, in every figure, whatever else is drawn there."""
 
-import itertools
-
 import pytest
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
@@ -63,26 +61,24 @@ def test_own_solvers_take_what_is_left_and_change_no_other():
 
 
 def test_all_figures_draw_a_solver_alike(tmp_path):
-    solvers = ["mine", "gm", "ism_converged", "ism"]
-    defined = ["ism", "gm", "other", "mine"]
+    titles = {"mine": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
+    solvers, defined = list(titles.values()), ["ism", "gm", "other", "mine"]
     styles = styles_of([*defined, *solvers])
     runs = traced_runs(tmp_path, {name: [[(0.5, -1.0)]] for name in solvers}, point={"calls": 2, "stationarity": 0.1})
-    experiment = experiment_of(*solvers)
     points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))
     sizes = [SizeSeries("n_train", "linear", "pairs", (), name, points, (), points, 0) for name in solvers]
     charts = [
-        cost_against_time(runs, tmp_path, "e", experiment, defined=defined),
+        cost_against_time(runs, tmp_path, "e", experiment_of(*solvers), defined=defined),
         performance_profile(runs, tmp_path, defined),
         scaling_chart(sizes, defined),
     ]
-    titles = {"mine": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
-    for chart, panel in itertools.chain.from_iterable(zip(itertools.repeat(chart), chart.panels) for chart in charts):
+    for where, panel in [(chart.name, panel) for chart in charts for panel in chart.panels]:
         found = {}
         for series in panel.series:
             name = titles[series.key.split(" (")[0]]
-            assert series.colour == styles[name].colour, (chart.name, series.key)
+            assert series.colour == styles[name].colour, (where, series.key)
             if series.mark is not Mark.POINTS and not series.faint:
                 found[name] = series.line
             elif series.mark is Mark.POINTS:
                 assert series.symbol is styles[name].symbol
-        assert found == {name: styles[name].line for name in solvers}, chart.name
+        assert found == {name: styles[name].line for name in solvers}, where
