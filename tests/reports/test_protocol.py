@@ -13,7 +13,7 @@ from kdrbench.suite.reports.records import NO_KERNEL
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config
-from support.report_rows import run
+from support.report_rows import runs_of
 
 FOUR = "table4_supervised"
 
@@ -68,9 +68,8 @@ def test_what_an_overlay_changes_is_said(overlay, reason):
     assert departure(config["experiments"][FOUR], config, "wine", "gaussian", "ism") == reason
 
 
-def two_folds(dataset="wine", kernel="gaussian", **columns):
-    shared = {"experiment": FOUR, "split": "folds", "kernel": kernel, "quality_metric": "accuracy"}
-    return [run(dataset, "ism", fold, **shared, **columns) for fold in (0, 1)]
+def folds(name=FOUR, count=2, **columns):
+    return runs_of("wine", "ism", range(count), experiment=name, split="folds", quality_metric="accuracy", **columns)
 
 
 def small_config(**experiment):
@@ -80,7 +79,7 @@ def small_config(**experiment):
 
 def test_a_run_of_two_folds_neither_meets_nor_contradicts():
     # Exactly what is printed: by ten folds it would be reproduced.
-    rows = pd.DataFrame(two_folds(cost=-1311.0, quality=0.95, iterations=3))
+    rows = pd.DataFrame(folds(cost=-1311.0, quality=0.95, iterations=3))
     lines = compare({"ikdr": rows}, small_config())
     (cost,) = [one for one in lines if one.runs and one.metric == "cost"]
     assert (cost.verdict, cost.why) == (Verdict.NOT_COMPARABLE, "2 folds, printed of 10")
@@ -91,9 +90,8 @@ def test_a_run_of_two_folds_neither_meets_nor_contradicts():
 
 
 def test_claims_are_undecided_and_say_which_runs_were_left_out():
-    rows = pd.DataFrame(
-        [row | {"experiment": FOUR, "iterations": 9, "quality": 0.1} for row in cells("four", "ism") if row["run"] < 2]
-    )
+    changed = {"experiment": FOUR, "iterations": 9, "quality": 0.1}
+    rows = pd.DataFrame([row | changed for row in cells("four", "ism") if row["run"] < 2])
     config = small_config(datasets=["wine", "cancer", "face", "mnist"])
     found = dict(decide_claims(Records.of({"ikdr": rows}, config)))
     assert {one.decision for one in found.values()} == {Decision.UNDECIDED}
@@ -104,33 +102,23 @@ def test_of_two_experiments_one_by_the_protocol_counts():
     config = small_config()
     config["experiments"]["whole"] = whole_config()["experiments"][FOUR]
     config["run"] = [FOUR, "whole"]
-    whole = [
-        run("wine", "ism", fold, experiment="whole", split="folds", quality_metric="accuracy", cost=-1311.0)
-        for fold in range(10)
-    ]
-    lines = compare({"ikdr": pd.DataFrame([*two_folds(cost=-9.0), *whole])}, config)
-    costs = [one for one in lines if one.runs and one.metric == "cost"]
-    assert [(one.experiment, one.first, str(one.verdict)) for one in costs] == [
-        ("whole", True, "reproduced"),
-        (FOUR, False, "not comparable"),
-    ]
+    rows = pd.DataFrame(folds(cost=-9.0) + folds("whole", 10, cost=-1311.0))
+    costs = [one for one in compare({"ikdr": rows}, config) if one.runs and one.metric == "cost"]
+    found = [(one.experiment, one.first, str(one.verdict)) for one in costs]
+    assert found == [("whole", True, "reproduced"), (FOUR, False, "not comparable")]
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(60, ["ism"]), (259200, ["dg", "ism"])])
 def test_what_was_stopped_before_the_papers_limit_is_open(limit, kept):
     config = lay_over(whole_config(), {"run": [FOUR]})
-    shared = {"experiment": FOUR, "split": "folds", "quality_metric": "accuracy", "time_limit_s": limit}
-    rows = [
-        run("wine", method, fold, **shared, memory_limit_mib=16384, status=status)
-        for method, status in (("ism", "converged"), ("dg", "time_limit"))
-        for fold in range(10)
-    ]
-    found, left_out = comparable(pd.DataFrame(rows), config)
+    made = folds(count=10, time_limit_s=limit, memory_limit_mib=16384)
+    rows = pd.DataFrame(made + [row | {"method": "dg", "status": "time_limit"} for row in made])
+    found, left_out = comparable(rows, config)
     assert sorted(found["method"].unique()) == kept
     words = "dg on Wine was stopped at 60 s, at most 259200 s are allowed"
     assert left_out == ([] if limit == 259200 else [(FOUR, words)])
     # Claims have the rows and the reason: a time at a limit is a bound.
-    held = Records.of({"ikdr": pd.DataFrame(rows)}, config)
+    held = Records.of({"ikdr": rows}, config)
     assert (len(held.runs), held.left_out) == (len(rows), ())
     assert {*held.runs.loc[held.runs["method"] == "dg", "stopped_early"]} == {"" if limit == 259200 else words}
     assert {*held.runs.loc[held.runs["method"] == "ism", "stopped_early"]} == {""}
@@ -140,6 +128,6 @@ def test_an_experiment_of_your_own_is_compared_with_no_paper():
     mine = {"run": ["mine"], "experiments": {"mine": {"paradigm": "supervised", "folds": 5, "datasets": ["wine"]}}}
     config = lay_over(whole_config(), mine)
     assert departure(config["experiments"]["mine"], config, "wine", "gaussian", "ism") == ""
-    rows = pd.DataFrame([row | {"experiment": "mine"} for row in two_folds()])
+    rows = pd.DataFrame(folds("mine"))
     assert compare({"ikdr": rows}, config) == []
     assert decide_claims(Records.of({"ikdr": rows}, config)) == []

@@ -13,10 +13,6 @@ from support.made_up_results import two_experiments, write_results
 HOSTILE = "<b> onerror=alert(1)"
 
 
-def report(out, *records):
-    return kdrbench("report", *records, "--out", out, "--jobs", 2)
-
-
 @pytest.mark.slow("makes all reports of two records")
 def test_an_index_leads_to_the_dashboard_of_each_record(tmp_path):
     first = tmp_path / "laptop"
@@ -26,13 +22,11 @@ def test_an_index_leads_to_the_dashboard_of_each_record(tmp_path):
     config = json.loads((first / "config.json").read_text())
     config["solvers"]["ism"]["method"] = str(tmp_path / "own.py")
     (first / "config.json").write_text(json.dumps(config))
-    done = report(tmp_path / "site", first, tmp_path / HOSTILE)
+    done = kdrbench("report", first, tmp_path / HOSTILE, "--out", tmp_path / "site", "--jobs", 2)
     assert done.exit_code == 0, done.output
     index = (tmp_path / "site/index.html").read_text()
-    assert re.findall(r'href="([^"]*)"', index) == [
-        "laptop/dashboard.html",
-        "%3Cb%3E%20onerror%3Dalert%281%29/dashboard.html",
-    ]
+    pages = [f"{name}/dashboard.html" for name in ("laptop", "%3Cb%3E%20onerror%3Dalert%281%29")]
+    assert re.findall(r'href="([^"]*)"', index) == pages
     assert all((tmp_path / "site" / name / "dashboard.html").is_file() for name in ("laptop", HOSTILE))
     assert "<b>" not in index
     # Code that a record names is not run.
@@ -40,7 +34,7 @@ def test_an_index_leads_to_the_dashboard_of_each_record(tmp_path):
 
 
 def test_records_of_one_name_are_refused(tmp_path):
-    done = report(tmp_path / "site", tmp_path / "a/results", tmp_path / "b/results")
+    done = kdrbench("report", tmp_path / "a/results", tmp_path / "b/results", "--out", tmp_path / "site")
     assert (done.exit_code, "a folder of another name each" in done.output) == (2, True)
 
 
@@ -56,11 +50,7 @@ DECIDED = {
 
 def test_claims_of_two_records_are_side_by_side():
     read = {
-        name: [
-            a_claim() | {"claim": claim, "verdict": verdicts[place]}
-            for claim, verdicts in DECIDED.items()
-            if verdicts[place]
-        ]
+        name: [a_claim() | {"claim": claim, "verdict": of[place]} for claim, of in DECIDED.items() if of[place]]
         for place, name in enumerate(("first", "second"))
     }
     rows = {
