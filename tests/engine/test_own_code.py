@@ -69,11 +69,9 @@ def test_what_is_installed_or_missing_is_no_users():
     assert not any(map(is_own, [*installed, "no_such_module", ""]))
 
 
-def test_a_module_in_a_folder_without_init_counts(tmp_path, monkeypatch):
-    folder = tmp_path / "my_namespace"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    (folder / "solver.py").write_text("STEP = 1.0\n")
+def test_a_module_in_a_folder_without_init_counts(written, tmp_path):
+    (tmp_path / "my_namespace").mkdir()
+    written("my_namespace/solver.py", "STEP = 1.0\n")
     before = own_code_sha256("my_namespace.solver")
-    (folder / "solver.py").write_text("STEP = 2.0\n")
+    written("my_namespace/solver.py", "STEP = 2.0\n")
     assert own_code_sha256("my_namespace.solver") != before

@@ -23,22 +23,19 @@ def certified(model, features, labels):
     return model
 
 
-def border_cases():
-    """Return data sets by the border that they lie on, each with a number of components."""
-    features, labels = random_samples()
-    twice = np.hstack([features, features @ np.ones((6, 3)), np.zeros((40, 1))])
-    return {
-        "more features than samples": (3, *random_samples(n_samples=20, n_features=35)),
-        "rank-deficient features": (3, twice, labels),
-        "repeated rows": (2, np.repeat(features, 3, axis=0), np.repeat(labels, 3)),
-        "a class of two samples": (2, features, np.arange(40) < 2),
-    }
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_data_at_the_border_are_solved_and_certified(kernel):
-    for n_components, features, labels in border_cases().values():
-        certified(InterpretableKDR(n_components, kernel=kernel), features, labels)
+    features, labels = random_samples()
+    wide, of_wide = random_samples(n_samples=20, n_features=35)
+    rank_deficient = np.hstack([features, features @ np.ones((6, 3)), np.zeros((40, 1))])
+    for n_components, samples, known in (
+        (3, wide, of_wide),
+        (3, rank_deficient, labels),
+        (2, np.repeat(features, 3, axis=0), np.repeat(labels, 3)),
+        # A class of two samples.
+        (2, features, np.arange(40) < 2),
+    ):
+        certified(InterpretableKDR(n_components, kernel=kernel), samples, known)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -114,25 +111,24 @@ def test_values_that_overflow_are_refused_in_one_sentence():
             model.fit(10 * features, labels)
 
 
-WIDE = {
-    "linear": ("linear", (140, 140), False),
-    "constant": (CONSTANT, (150, 150), False),
-    "classes, d = 150": ("gaussian", (150, 150), False),
-    "noise, d = 150": ({"sigma": 6.0}, (150, 150), True),
-    "noise, d = 420": ({"sigma": 9.0}, (400, 420), True),
-}
-
-
-@pytest.mark.parametrize("case", WIDE)
-def test_tangent_spaces_too_large_to_form_the_hessian(case):
+@pytest.mark.parametrize(
+    ("options", "n_samples", "n_features"),
+    [
+        ({"kernel": "linear"}, 140, 140),
+        ({"kernel": CONSTANT}, 150, 150),
+        ({}, 150, 150),
+        # These bandwidths are for noise.
+        ({"sigma": 6.0}, 150, 150),
+        ({"sigma": 9.0}, 400, 420),
+    ],
+)
+def test_tangent_spaces_too_large_to_form_the_hessian(options, n_samples, n_features):
     # With about as many samples as features: with less, coordinates of the row space would do.
-    kernel, (n_samples, n_features), noise = WIDE[case]
     features, labels = random_samples(n_samples=n_samples, n_features=n_features)
-    if noise:
+    if "sigma" in options:
         rng = np.random.default_rng(0)
         features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
-    params = kernel if isinstance(kernel, dict) else None
-    model = InterpretableKDR(3, kernel="gaussian" if params else kernel, kernel_params=params, tol=1e-6)
+    model = InterpretableKDR(3, tol=1e-6, **options)
     certified(model, features, labels)
     assert model.result_.counters["hessian"] == 0
 

@@ -71,7 +71,7 @@ def test_nothing_is_left_of_another_paradigms_fit():
     assert not {"classes_", "labels_", "embedding_", "history_"} & set(vars(model))
 
 
-def test_a_portfolio_is_drawn_from_the_random_state():
+def test_starts_and_portfolios_are_drawn_from_the_random_state():
     labels = np.random.default_rng(0).permutation(Y)
     options = {"kernel_params": {"sigma": 1.0}, "solver": {"method": "ism_safeguarded", "portfolio": 12}}
     one = InterpretableKDR(2, kernel_params={"sigma": 1.0}).fit(X, labels)
@@ -81,9 +81,6 @@ def test_a_portfolio_is_drawn_from_the_random_state():
     assert first.result_.message.endswith("; the best of 12 starts")
     np.testing.assert_array_equal(first.components_, same.components_)
     assert not np.array_equal(first.components_, other.components_)
-
-
-def test_starts_are_seeded():
     first, second = (InterpretableKDR(2, start="random", random_state=3).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(first.components_, second.components_)
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
-from kdrbench.evaluation import build_problem
 from kdrbench.kernels import build_kernel
-from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows
-from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows, supervised_problem
+from kdrbench.problems import supervised_gamma
 from kdrbench.solvers import IterationMonitor, make_start, solve
 from kdrbench.solvers.authors import AuthorsDG, AuthorsGM, AuthorsISM, AuthorsSM
 from support.helpers import scaled_wine
@@ -23,8 +22,7 @@ wine = cache(scaled_wine)
 
 def problem_of(kernel, labels=None):
     features, classes = wine()
-    gamma = supervised_gamma(classes if labels is None else labels)
-    return build_problem(TraceObjective(features, build_kernel(kernel, features, Q), gamma))
+    return supervised_problem(features, classes if labels is None else labels, build_kernel(kernel, features, Q))
 
 
 def solved(solver, problem, start="surrogate", iterations=None):

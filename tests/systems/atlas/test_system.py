@@ -17,10 +17,8 @@ from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
 from support.configs import whole_config
-from support.one_batch import files_in
+from support.one_batch import arrays_in, files_in
 from support.system_cases import LIMITS, data_of, job_of
-
-SMALL = {"datasets": ["wine"], "cells_of": ["one"], "starts": 3, "draws": 1}
 
 
 def config_of(kernel="linear", solvers=("ism", "ism_converged"), folds=2, components=2, seed=0, **changes):
@@ -30,7 +28,8 @@ def config_of(kernel="linear", solvers=("ism", "ism_converged"), folds=2, compon
     one["components"] = {"wine": components}
     if folds == 1:
         one = {key: value for key, value in one.items() if key != "folds"} | {"split": "none"}
-    atlas = config["experiments"]["atlas"] | SMALL | {"solvers": list(solvers)} | changes
+    small = {"datasets": ["wine"], "cells_of": ["one"], "starts": 3, "draws": 1, "solvers": list(solvers)}
+    atlas = config["experiments"]["atlas"] | small | changes
     return config | {"run": ["atlas"], "seed": seed, "experiments": {"atlas": atlas, "one": one}}
 
 
@@ -74,16 +73,12 @@ def two_wells():
     return Dataset("wine", points, np.repeat([0, 1, 0, 1], 24), ("x0", "x1"), ("0", "1"))
 
 
-def found_in(dataset, folder, solver="lbfgs_converged", kernel="gaussian", **changes):
-    """The record of the first run on all rows, its optima and their numbers."""
-    batch = batch_of(kernel=kernel, solvers=(solver,), folds=1, components=1, **changes)
-    record = job_of(replace(batch, data_sha256=dataset.content_sha256), dataset, folder)[0]
-    with np.load(files_in(folder).findings) as arrays:
-        return record, arrays[f"wine/one/{kernel}/optima_0"], arrays[f"wine/one/{kernel}/optima_numbers_0"]
-
-
 def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
-    record, optima, numbers = found_in(two_wells(), tmp_path, starts=20)
+    dataset = two_wells()
+    batch = batch_of(kernel="gaussian", solvers=["lbfgs_converged"], folds=1, components=1, starts=20)
+    (record,) = job_of(replace(batch, data_sha256=dataset.content_sha256), dataset, tmp_path)
+    arrays = arrays_in(files_in(tmp_path))
+    optima, numbers = (arrays[f"wine/one/gaussian/{name}_0"] for name in ("optima", "optima_numbers"))
     assert (record.n_optima, record.n_known, record.n_certified, record.n_ended) == (2, 2, 20, 20)
     # Swapping the axes swaps the classes and the optima.
     angles = np.degrees(np.arctan2(optima[:, 1, 0], optima[:, 0, 0])) % 180.0
