@@ -41,10 +41,6 @@ def row(batch=BATCH, **columns):
     return made | batch.identity | columns
 
 
-def words(**changes):
-    return json.dumps(BATCH.revisions | changes)
-
-
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
@@ -52,16 +48,16 @@ def words(**changes):
         ({"definition_sha256": "o", "seed": 7}, ["seed 7 -> 0"]),
         ({"definition_sha256": "o", "data_sha256": "o"}, ["data changed"]),
         ({"definition_sha256": "o"}, ["its definition changed"]),
-        ({"revisions": words(**{"solver/ism": "0.1"})}, ["solver/ism: numbers 0 -> 1"]),
+        ({"revisions": json.dumps(BATCH.revisions | {"solver/ism": "0.1"})}, ["solver/ism: numbers 0 -> 1"]),
         # Both causes, but nothing of components that the former definition did not have.
         (
             {"definition_sha256": "o", "revisions": json.dumps({"solver/ism": "0.1"})},
             ["its definition changed", "solver/ism: numbers 0 -> 1"],
         ),
-        ({"revisions": words(**{"solver/ism": "1.9"})}, []),
+        ({"revisions": json.dumps(BATCH.revisions | {"solver/ism": "1.9"})}, []),
         # A component that was declared later began with its first revision.
         ({"revisions": json.dumps({"solver/ism": "1.1"})}, []),
-        ({"revisions": words(**{"kernel/not_used": "7.1"})}, []),
+        ({"revisions": json.dumps(BATCH.revisions | {"kernel/not_used": "7.1"})}, []),
         ({"status": Status.SKIPPED}, ["it was skipped by an earlier version, which had a budget of all runs"]),
         ({"timed": False}, ["its times are those of shared cores"]),
     ],
@@ -182,13 +178,8 @@ ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - n
 EXPECTED = {row.axes: "today's" for row in ROWS}
 
 
-@pytest.fixture
-def rows(tmp_path):
-    write_records(tmp_path / "rows.jsonl", ROWS)
-    return tmp_path / "rows.jsonl"
-
-
-def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
+def test_all_rows_are_in_the_table_in_the_configured_order(tmp_path):
+    write_records(rows := tmp_path / "rows.jsonl", ROWS)
     table = tmp_path / "ikdr.csv"
     backwards = dict(reversed(EXPECTED.items()))
     assert merge_records([rows], IKDRRecord, backwards, table) == ROWS[::-1]
@@ -210,7 +201,8 @@ LAST = "row \\('e', 'wine', 'gaussian', 'ism', 0\\)"
         (1, dict.fromkeys(EXPECTED, "yesterday's"), rf"{LAST} in .*rows.jsonl was made for another definition"),
     ],
 )
-def test_rows_that_are_not_those_expected_are_refused(rows, tmp_path, times, expected, message):
+def test_rows_that_are_not_those_expected_are_refused(tmp_path, times, expected, message):
+    write_records(rows := tmp_path / "rows.jsonl", ROWS)
     with pytest.raises(RecordError, match=message):
         merge_records([rows] * times, IKDRRecord, expected, tmp_path / "ikdr.csv")
     assert not (tmp_path / "ikdr.csv").exists()

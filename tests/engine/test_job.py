@@ -4,13 +4,11 @@ import json
 import os
 import platform
 import sys
-from functools import cache
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
 from kdrbench.suite.engine.batch import Bundle, Order, read_order
 from kdrbench.suite.engine.identity import Requirements
@@ -20,6 +18,7 @@ from kdrbench.suite.engine.publish import publish, read_points
 from kdrbench.suite.engine.record import RecordError, read_records
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, workspace_of
+from support.system_cases import data_of
 from support.tiny_system import DATA, TinySystem, tiny_batch
 
 METHODS = {
@@ -42,12 +41,7 @@ def never(name):
     raise AssertionError
 
 
-@cache
-def wine(name="wine"):
-    return load_dataset(name)
-
-
-def run(bundle, files, load=wine, **changes):
+def run(bundle, files, load=data_of, **changes):
     return run_job(IKDR, bundle, load, context_of(**changes), files)
 
 
@@ -182,7 +176,7 @@ def test_an_error_of_the_bench_is_raised_after_the_other_batches(files, capsys):
 
 def test_other_data_are_refused(files):
     with pytest.raises(DataError, match=r"'wdbc' has SHA-256 .*, the run wants .*; delete its file under results/data"):
-        run(shared("ism"), files, load=lambda name: wine("wdbc"))
+        run(shared("ism"), files, load=lambda name: data_of("wdbc"))
     assert not files.records.exists()
 
 

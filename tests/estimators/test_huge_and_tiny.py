@@ -19,15 +19,13 @@ def samples(rng):
     """Three classes, of which all, a column, or one value is scaled, or all are moved."""
     labels = np.arange(24) % 3
     features, scale = rng.uniform(-0.3, 0.3, (24, 4)) + 0.3 * labels[:, None], SCALES[rng.integers(len(SCALES))]
-    match rng.integers(4):
-        case 0:
-            features *= scale
-        case 1:
-            features[:, 0] *= scale
-        case 2:
-            features[rng.integers(24), rng.integers(4)] = scale
-        case _:
-            features += scale
+    which = rng.integers(4)
+    if which < 2:
+        features[:, : 1 if which else 4] *= scale
+    elif which == 2:
+        features[rng.integers(24), rng.integers(4)] = scale
+    else:
+        features += scale
     return features, labels
 
 

@@ -34,27 +34,18 @@ def unbalanced(rng, sizes):
     return rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
 
 
-CLASS_SIZES = {
-    "large, small and single ones": (230, 140, 70, 64, 63, 12, 1, 1),
-    "two large ones": (150, 100),
-    "small ones alone": (60,) * 8,
-    "one against the rest": (511, 1),
-}
-SHAPES = {"few features": (6, 2), "all features are components": (4, 4), "more features than samples": (300, 3)}
-
-
 @pytest.mark.parametrize(
-    ("kernel", "sizes", "shape"),
+    ("kernel", "sizes", "d", "q"),
     [
-        *((kernel, "large, small and single ones", "few features") for kernel in kernels_of(1)),
-        *(("gaussian", sizes, "few features") for sizes in list(CLASS_SIZES)[1:]),
-        *(("gaussian", "two large ones", shape) for shape in list(SHAPES)[1:]),
+        *((kernel, (230, 140, 70, 64, 63, 12, 1, 1), 6, 2) for kernel in kernels_of(1)),
+        *(("gaussian", sizes, 6, 2) for sizes in ((150, 100), (60,) * 8, (511, 1))),
+        # All features are components, and more features than samples.
+        *(("gaussian", (150, 100), *shape) for shape in ((4, 4), (300, 3))),
     ],
 )
-def test_rows_of_one_class_equal_dense_arrays(kernel, sizes, shape):
+def test_rows_of_one_class_equal_dense_arrays(kernel, sizes, d, q):
     rng = np.random.default_rng(len(sizes))
-    labels = unbalanced(rng, CLASS_SIZES[sizes])
-    d, q = SHAPES[shape]
+    labels = unbalanced(rng, sizes)
     features = rng.standard_normal((len(labels), d)) + 0.5 * rng.standard_normal((8, d))[labels]
     objective = TraceObjective(features, kernels_of(len(labels))[kernel], supervised_gamma(labels))
     assert objective.gamma.class_order is not None

@@ -47,10 +47,6 @@ def test_locks_are_in_a_folder_of_the_user(tmp_path, monkeypatch):
         assert (tmp_path / f"kdrbench-cores-{os.getuid()}" / f"core-{cores[0]}.lock").exists()
 
 
-class EnoughError(Exception):
-    """The wait has been watched for long enough."""
-
-
 def test_who_waits_says_so_once_and_holds_nothing_meanwhile(tmp_path, monkeypatch, capsys):
     cores, slept = sorted(os.sched_getaffinity(0)), []
 
@@ -61,12 +57,12 @@ def test_who_waits_says_so_once_and_holds_nothing_meanwhile(tmp_path, monkeypatc
             with (tmp_path / f"core-{core}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if len(slept) == 300:
-            raise EnoughError
+            raise ArithmeticError("watched for long enough")
 
     monkeypatch.setattr(core_lock, "time", SimpleNamespace(sleep=sleep))
     with (tmp_path / f"core-{cores[0]}.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(EnoughError), owned_cores(len(cores), tmp_path):
+        with pytest.raises(ArithmeticError), owned_cores(len(cores), tmp_path):
             pass
     assert capsys.readouterr().err.count(f"waiting for {counted(len(cores), 'core')}: other timed batches hold") == 1
     # The message comes within a minute, and the wait leaves the cores to those who work.

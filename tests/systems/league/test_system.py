@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.preprocessing import FunctionTransformer
 
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
@@ -36,18 +37,13 @@ def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
         assert record.chosen == ""
         assert record.tuning_cpu_s == 0.0 < record.cpu_s
         assert 0.7 < record.knn_accuracy <= 1.0
+        # Scores are those of the library.
+        fold = fold_of_run(batch, data_of("wine"), record.run)
+        learned = learn(METHODS["lda"], fold, record.n_components, 0)
+        expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
+        assert {name: getattr(record, name) for name in expected} == expected
     # The rows to test share out the data.
     assert sum(record.n_test for record in records if record.n_components == 1) == 178
-
-
-def test_scores_are_those_of_the_library():
-    batch = batch_of()
-    results = results_of(batch, data_of("wine"), number=3)
-    fold = fold_of_run(batch, data_of("wine"), 3)
-    for (q,), result in results.items():
-        learned = learn(METHODS["lda"], fold, q, 0)
-        expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
-        assert {name: result.columns[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(("changes", "n_rows"), [({}, 178), ({"most_rows": 60}, 60)])
@@ -124,22 +120,6 @@ def test_faults_of_the_configuration_are_named():
 X, Y = load_wine(return_X_y=True)
 
 
-class Axis(TransformerMixin, BaseEstimator):
-    """One feature, or a random one."""
-
-    def __init__(self, place=0, random_state=None):
-        self.place = place
-        self.random_state = random_state
-
-    def fit(self, X, y):
-        if self.place < 0:
-            raise ValueError("no such feature")
-        return self
-
-    def transform(self, X):
-        return X[:, [self.place]]
-
-
 def test_folds_share_all_rows_and_scale_by_training_rows():
     folds = [fold_of(X, Y, number, 5, 7) for number in range(5)]
     assert sum(len(fold.test) for fold in folds) == len(X)
@@ -179,12 +159,13 @@ def test_tuning_chooses_what_predicts_and_leaves_out_what_fails():
     rng = np.random.default_rng(0)
     codes = np.arange(120) % 2
     features = np.column_stack([rng.normal(size=(120, 2)), 3.0 * codes + rng.normal(size=120)])
-    entry = ReducerEntry("axis", lambda q, seed: Axis(), {"place": (-1, 1, 2)})
+    # There is no feature 9.
+    places = [{"place": place} for place in (9, 1, 2)]
+    axis = FunctionTransformer(lambda X, place=0: X[:, [place]])
+    entry = ReducerEntry("axis", lambda q, seed: clone(axis), {"kw_args": places})
     fold = fold_of(features, codes, 0, 4, 0)
-    assert tune(entry, fold, 1, 0) == {"place": 2}
-    assert tune(replace(entry, grid={"place": (-1,)}), fold, 1, 0) == {}
-    # The labels to test, which it is not given, change nothing.
-    assert tune(entry, fold, 1, 0) == {"place": 2}
+    assert tune(entry, fold, 1, 0) == {"kw_args": {"place": 2}}
+    assert tune(replace(entry, grid={"kw_args": places[:1]}), fold, 1, 0) == {}
     assert tune(replace(entry, grid={}), fold, 1, 0) == {}
 
 
