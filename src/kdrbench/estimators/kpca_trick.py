@@ -29,15 +29,19 @@ from kdrbench.metric_learning import (
     aligned_kernel,
     build_learner,
     cross_validated_kernel,
+    drawn_landmarks,
+    fit_on_landmarks,
     gaussian_grid,
     polynomial_grid,
     scaled_gaussian,
 )
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.metric_learning.selection import check_single_kernels
-from kdrbench.parameters import Instance, OneOf, check_names, optional, whole
+from kdrbench.parameters import Either, Instance, OneOf, check_names, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
+# Up to here ``auto`` takes all samples; beyond, this number of landmarks.
+_WITHOUT_LANDMARKS, _LANDMARKS = 5000, 2000
 # Arrays of n x n that KPCA and the learner hold at once, for some components and for all.
 _SOME_COMPONENTS, _ALL_COMPONENTS = 4.5, 12.0
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
@@ -78,19 +82,24 @@ class KPCATrick(LabelledTransformer):
         Number of largest KPCA components to learn on. ``None`` keeps all, ``auto`` all for at most 1000 samples; beyond
         those that hold 99 % of the variance in the feature space, and at most 100. Fewer are quicker, with another
         result; ``explained_`` says what they hold.
+    n_landmarks : int, "auto" or None
+        Samples, drawn with the classes' shares, to whose span feature vectors are projected (the Nystroem method), and
+        on which the kernel is selected. ``None`` takes all samples, with arrays of n x n; ``auto`` all of at most 5000,
+        and 2000 of more. ``explained_`` says what is lost.
     n_folds : int
         Folds of the cross validation.
     random_state : int, RandomState or None
-        Shuffles samples before they are dealt to folds; used for nothing else.
+        Shuffles samples before they are dealt to folds, and draws landmarks, the same for every fit with ``None``.
 
     Attributes
     ----------
     kernel_ :
         The kernel used; ``None`` for a precomputed one.
     map_ : kdrbench.metric_learning.KernelMap
-        KPCA and the learned map.
+        KPCA and the learned map; its ``samples`` are the landmarks where there are any.
     explained_ : float
-        Share of the variance of feature vectors that the components hold; 1 where all are kept.
+        Share of the variance of feature vectors that the components hold; 1 where all are kept. With landmarks a lower
+        bound of it.
     classes_ : the labels seen.
     selection_ :
         :class:`kdrbench.metric_learning.Alignment`, or accuracies (candidates x folds); ``None`` without selection.
@@ -121,6 +130,7 @@ class KPCATrick(LabelledTransformer):
     selection: Annotated[str | None, optional(OneOf(_SELECTIONS))] = "centred_alignment"
     candidates: Annotated[Sequence[AnyKernel] | None, optional(Instance((list, tuple), "a list of kernels"))] = None
     n_components: Annotated[int | str | None, COMPONENTS] = "auto"
+    n_landmarks: Annotated[int | str | None, Either((OneOf(("auto",)), whole(2)), or_none=True)] = "auto"
     n_folds: Annotated[int, whole(2)] = 5
     random_state: Any = None
 
@@ -128,13 +138,30 @@ class KPCATrick(LabelledTransformer):
     _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
 
     def _needed(self, n_samples: int, n_features: int) -> float:
+        if count := self._landmark_count(n_samples):
+            return 8.0 * (_ALL_COMPONENTS * count**2 + n_samples * (n_features + 4.0 * min(count, 100)))
         kept = components_kept(n_samples, self.n_components)
         arrays = _ALL_COMPONENTS if kept is None else _SOME_COMPONENTS
         # Distances, or products, are shared by the kernels of a cross validation.
         return 8.0 * n_samples**2 * (arrays + (self.selection == "cross_validation"))
 
+    def _landmark_count(self, n_samples: int) -> int | None:
+        """Return how many landmarks a fit draws; ``None`` where it takes all samples."""
+        if self.n_landmarks != "auto":
+            return cast("int | None", self.n_landmarks)
+        return _LANDMARKS if n_samples > _WITHOUT_LANDMARKS and not self._is_precomputed else None
+
+    def _drawn(self, labels: NDArray[np.generic]) -> NDArray[np.intp] | None:
+        """Return the numbers of the landmarks among the samples, if there are to be some."""
+        if (count := self._landmark_count(len(labels))) is None:
+            return None
+        if self._is_precomputed:
+            raise InputError("a precomputed kernel is between all samples: leave n_landmarks at None or 'auto'")
+        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
+        return drawn_landmarks(labels, count, np.random.default_rng(seed))
+
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        learner = self._learner()
+        learner, chosen = self._learner(), self._drawn(labels)
         self.selection_: Any = None
         if self._is_precomputed:
             if self.selection is not None or self.candidates is not None or self.kernel_params:
@@ -146,9 +173,13 @@ class KPCATrick(LabelledTransformer):
         elif self.selection is None:
             kernel = self._given(features)
         else:
-            kernel, self.selection_ = self._selected(learner, features, labels)
+            seen = slice(None) if chosen is None else chosen
+            kernel, self.selection_ = self._selected(learner, features[seen], labels[seen])
         self.kernel_ = None if isinstance(kernel, str) else kernel
-        self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        if chosen is None or isinstance(kernel, str):
+            self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
+        else:
+            self.map_ = fit_on_landmarks(kernel, learner, features, labels, features[chosen], self.n_components)
         self.explained_ = self.map_.coordinates.explained
         self._n_features_out = self.map_.projection.shape[1]
 

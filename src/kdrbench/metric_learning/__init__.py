@@ -10,6 +10,7 @@ from kdrbench.metric_learning.kernel_pca import (
     kernel_pca,
     scaled_gaussian,
 )
+from kdrbench.metric_learning.landmarks import drawn_landmarks, fit_on_landmarks, landmark_pca
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective
 from kdrbench.metric_learning.nca import NCA
@@ -40,10 +41,13 @@ __all__ = [
     "build_learner",
     "cross_validated_kernel",
     "dne_weights",
+    "drawn_landmarks",
     "fit_in_coordinates",
+    "fit_on_landmarks",
     "gaussian_grid",
     "kdne",
     "kernel_pca",
+    "landmark_pca",
     "learn_map",
     "lmnn_objective",
     "nearest",

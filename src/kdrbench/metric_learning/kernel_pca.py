@@ -21,7 +21,7 @@ from kdrbench.parameters import POSITIVE, Either, OneOf, check_value, whole
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
 AnyKernel = Kernel | Combination | KernelFunction
 # Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
-_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
+_ALL_SAMPLES, EXPLAINED_SHARE, _MOST = 1000, 0.99, 100
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
 _ITERATED_SAMPLES, _FEW = 1000, 0.2
 # Samples that are mapped at a time.
@@ -155,7 +155,7 @@ def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> Kerne
     centred = gram - means
     centred -= centred.mean(axis=1, keepdims=True)
     most = components_kept(len(gram), n_components)
-    share = _SHARE if n_components == "auto" and most is not None else 1.0
+    share = EXPLAINED_SHARE if n_components == "auto" and most is not None else 1.0
     values, vectors = _spectrum(centred, float(np.abs(gram).max()), most)
     total = max(float(np.trace(centred)), float(values.sum()))
     if share < 1.0:
