@@ -43,6 +43,13 @@ def test_the_page_holds_size_verdicts_claims_and_answers(source):
     once = Summary(source)
     once.__dict__["runs"] = once.runs.assign(wall_s=1800.0, trace_file="one", run=0)
     assert once.size.endswith("0.5 core-hours")
+    # The page says what holds in each lane.
+    claim = source.claims[0][0]
+    lanes = "By the authors' code, 2 of 2 cells (confirmed); as published, 0 of 2 cells (contradicted)."
+    source.__dict__["claims"] = [(claim, Finding(Decision.CONFIRMED, "in 2 of 2", lanes, "2 of 2", "95 %: a lot"))]
+    page = summary("what_we_found", source)
+    assert f"{escape(claim.words)} | confirmed | 2 of 2 | 95 %: a lot | evidence |" in page
+    assert f"| {escape(claim.words)} | {escape(lanes)} |" in page
 
 
 @pytest.fixture
@@ -78,15 +85,6 @@ def test_what_the_authors_code_did_is_told_with_the_numbers_it_made(source, diff
     assert f"| {escape(why)} | 2 | 1 | " in summary("what_we_found", source)
 
 
-def test_the_page_says_what_holds_in_each_lane(source):
-    claim = source.claims[0][0]
-    lanes = "By the authors' code, 2 of 2 cells (confirmed); as published, 0 of 2 cells (contradicted)."
-    source.__dict__["claims"] = [(claim, Finding(Decision.CONFIRMED, "in 2 of 2", lanes, "2 of 2", "95 %: a lot"))]
-    page = summary("what_we_found", source)
-    assert f"{escape(claim.words)} | confirmed | 2 of 2 | 95 %: a lot | evidence |" in page
-    assert f"| {escape(claim.words)} | {escape(lanes)} |" in page
-
-
 def test_numbers_without_a_known_reason_are_counted_by_search_and_not_as_the_authors(source, differs):
     unlike = replace(differs, why="no reason is known; daggers")
     by_search = "no setting is known (experiment authors_b)"
@@ -119,12 +117,10 @@ def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     )
 
 
-def test_records_of_no_paper_have_no_page(tmp_path):
-    folder = folder_of(tmp_path / "results")
-    config = read_frozen(folder / "config.json")
-    config["experiments"]["first"].pop("published", None)
-    source = Source(config, folder, folder)
-    assert not list(write_summaries(source, tmp_path / "out"))
+def test_records_of_no_paper_have_no_page(tmp_path, source):
+    del source.config["experiments"]["first"]["published"]
+    bare = Source(source.config, *[tmp_path / "results"] * 2)
+    assert not list(write_summaries(bare, tmp_path / "out"))
 
 
 def test_every_claim_is_undecided_without_records():
