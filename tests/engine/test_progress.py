@@ -82,17 +82,14 @@ def test_what_is_left_is_estimated_from_what_has_ended(grid, results):
     all_took = (4 * 2.0 + 2 * 10.0) / (4 * ism + 2 * sm)
     # Never longer than its limits allow.
     of_gm = min(gm * all_took, grid.most_s("table4_supervised"))
-    assert core_s_left(progress) == pytest.approx(2 * 10.0 + 4 * of_gm)
+    left = Costs(progress).core_s_left(progress)
+    assert left == pytest.approx(2 * 10.0 + 4 * of_gm)
     # What `kdrbench plan` says is the same.
     (one,) = forecast(grid, results)
-    assert one.core_s == core_s_left(progress)
+    assert one.core_s == left
     assert (one.runs, one.to_make, one.measured) == (12, 6, 2)
     nothing = progress_of(grid, results / "nowhere")
-    assert core_s_left(nothing) == sum(one.core_s for one in forecast(grid, results / "nowhere")) > 0
-
-
-def core_s_left(progress):
-    return Costs(progress).core_s_left(progress)
+    assert Costs(nothing).core_s_left(nothing) == sum(one.core_s for one in forecast(grid, results / "nowhere")) > 0
 
 
 def test_lines(grid, results, monkeypatch):

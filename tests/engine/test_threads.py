@@ -35,13 +35,8 @@ def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, t
     # What the user's shell says must not matter.
     spoilt = {f"{name}_NUM_THREADS": "7" for name in ("OMP", "OPENBLAS", "MKL")}
     environment = os.environ | spoilt | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "kdrbench", "batch", *words],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    command = [sys.executable, "-m", "kdrbench", "batch", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     (row,) = read_records(JobFiles.of(tmp_path / "results", bundle.path).records, IKDRRecord)
     # The last line of the job's log says what it took; the line before it how the run ended.

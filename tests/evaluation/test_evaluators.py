@@ -210,6 +210,8 @@ def test_bad_options_of_evaluation_are_named():
             LowRankProblem(objective, tolerance)
     with pytest.raises(InputError, match="exact factors exist for linear, squared and polynomial kernels"):
         FactoredProblem(objective)
+    with pytest.raises(InputError, match="codes must number the classes"):
+        FactoredGamma(np.ones((3, 1)), np.ones(1), True, np.array([0, 0, 2]))
 
 
 @pytest.mark.parametrize(

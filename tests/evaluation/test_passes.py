@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from kdrbench.blas import waiting_threads
-from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Term, family
-from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import IterationMonitor, Status
 from support.equal_oracles import assert_equal_oracles
@@ -214,8 +213,3 @@ def test_a_failing_thread_stops_the_others():
     with pytest.raises(ZeroDivisionError):
         run_pass(range(40), 2, lambda: None, visit)
     assert len(seen) < 10
-
-
-def test_codes_that_leave_out_a_class_are_refused():
-    with pytest.raises(InputError, match="codes must number the classes"):
-        FactoredGamma(np.ones((3, 1)), np.ones(1), True, np.array([0, 0, 2]))

@@ -123,20 +123,14 @@ def test_in_the_row_space_it_is_lifted_with_the_projection():
     assert found == pytest.approx(smallest, abs=1e-5 * np.linalg.norm(tangents.inner, 2))
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """How often a certificate was computed on demand."""
-    calls = []
-    monkeypatch.setattr(certificate, "certify", lambda *args: calls.append(args) or certify(*args))
-    return calls
-
-
-def wide_fit(**options):
+def wide_fit():
     features, labels = random_samples(**WIDE)
-    return InterpretableKDR(10, kernel_params={"sigma": 6.0}, **options).fit(features, labels), features
+    return InterpretableKDR(10, kernel_params={"sigma": 6.0}).fit(features, labels), features
 
 
-def test_a_costly_one_is_computed_once_when_it_is_asked_for(counted):
+def test_a_costly_one_is_computed_once_when_it_is_asked_for(monkeypatch):
+    counted = []
+    monkeypatch.setattr(certificate, "certify", lambda *args: counted.append(args) or certify(*args))
     model, features = wide_fit()
     assert counted == []
     assert model.certificate_ is model.certificate_

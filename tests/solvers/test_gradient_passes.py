@@ -39,13 +39,9 @@ class Quadratic:
         return [float(np.vdot(point, self.matrix @ point)) for point in self.asked]
 
 
-def always(point):
-    return True
-
-
 def test_with_the_right_surrogate_one_pass_is_enough():
     problem = Quadratic()
-    reached = accelerate(problem, random_projection(), MATRIX, 1e-10, always)
+    reached = accelerate(problem, random_projection(), MATRIX, 1e-10, lambda point: True)
     assert len(problem.asked) == 2
     assert reached.value == pytest.approx(17.0)
     assert subspace_turn(np.eye(6, 2), reached.point) <= 1e-10
@@ -107,7 +103,7 @@ def test_corrections_reach_the_optimum_with_few_exact_gradients(tolerance):
     noise = np.random.default_rng(0).standard_normal((6, 6))
     nearby, exact = Quadratic(MATRIX + 0.05 * (noise + noise.T)), Quadratic()
     start = np.linalg.eigh(nearby.matrix)[1][:, -2:]
-    reached = approach_through(nearby, exact, start, nearby.matrix, tolerance, always)
+    reached = approach_through(nearby, exact, start, nearby.matrix, tolerance, lambda point: True)
     assert reached.stationarity <= tolerance
     assert reached.value == pytest.approx(17.0, rel=1e-6)
     values = exact.values()
@@ -117,7 +113,7 @@ def test_corrections_reach_the_optimum_with_few_exact_gradients(tolerance):
 
 def test_corrections_that_bring_nothing_end_where_they_began():
     exact = Quadratic()
-    reached = approach_through(Quadratic(), exact, np.eye(6, 2), MATRIX, 1e-6, always)
+    reached = approach_through(Quadratic(), exact, np.eye(6, 2), MATRIX, 1e-6, lambda point: True)
     assert len(exact.asked) == 1
     np.testing.assert_array_equal(reached.point, np.eye(6, 2))
     stopped = approach_through(Quadratic(), exact, random_projection(), MATRIX, 1e-6, lambda point: False)

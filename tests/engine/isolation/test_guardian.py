@@ -138,21 +138,8 @@ def test_the_guardian_looks_up_often_and_sleeps_meanwhile(monkeypatch, tmp_path)
     assert len(asked) <= 20 * process.wall_s
 
 
-@pytest.fixture
-def child():
-    """Do something in a process of its own, which exits with 0 if that holds; return its exit status."""
-
-    def fork(work):
-        pid = os.fork()
-        if pid == 0:
-            guardian.in_child(work)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-    return fork
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_batch_told_to_end_leaves_with_the_code_of_the_signal(child, number, code):
+def test_a_batch_told_to_end_leaves_with_the_code_of_the_signal(number, code):
     def prepared():
         # Tests may have been started by nohup, which HUP does not end.
         signal.signal(number, signal.SIG_DFL)
@@ -160,4 +147,7 @@ def test_a_batch_told_to_end_leaves_with_the_code_of_the_signal(child, number, c
         assert {os.environ[f"{name}_NUM_THREADS"] for name in ("OMP", "OPENBLAS", "MKL")} == {"3"}
         signal.raise_signal(number)
 
-    assert child(prepared) == code
+    pid = os.fork()
+    if pid == 0:
+        guardian.in_child(prepared)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code

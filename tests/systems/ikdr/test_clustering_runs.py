@@ -47,16 +47,8 @@ def trace_of(files):
     return read_points(files.traces)["wine/gaussian/it", 0]
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory):
-    """The row of ISM on all rows, and its files."""
-    files = files_in(tmp_path_factory.mktemp("good"))
+def test_ism_plus_table_6_on_wine_comes_out_of_a_batch(files):
     (record,) = run(batch_of("ism"), files, repeat_for_s=REPEAT_FOR_S)
-    return record, files
-
-
-def test_ism_plus_table_6_on_wine_comes_out_of_a_batch(good):
-    record, files = good
     assert (record.status, record.message) == ("converged", "eigenvalues settled to 0.01")
     # Printed: -39.1, .88. To more digits by tests/paradigms/test_alternation.py.
     assert record.cost == pytest.approx(-39.082, abs=0.0006)
@@ -236,18 +228,16 @@ def cell_of(method="it", **changes):
     return CellDefinition.of(partly_shown(**changes)[method])
 
 
-@pytest.mark.parametrize(
-    ("shown", "counts"), [(0.05, [3, 4, 2]), (0.001, [1, 1, 1]), (7, [7, 7, 7]), (50, [50, 50, 48])]
-)
-def test_a_number_or_a_share_of_each_class_is_shown(shown, counts):
-    labels = load_dataset("wine").labels
-    fold = with_hidden_labels(whole(load_dataset("wine")), shown, np.random.default_rng(0))
-    assert np.bincount(labels[fold.shown]).tolist() == counts
-    np.testing.assert_array_equal(fold.partial_labels, np.where(fold.shown, labels, -1))
-    np.testing.assert_array_equal(fold.judged, ~fold.shown)
-    assert fold.columns["n_test"] == 178 - sum(counts)
+def test_a_number_or_a_share_of_each_class_is_shown():
+    labels, every = load_dataset("wine").labels, whole(load_dataset("wine"))
+    for shown, counts in ((0.05, [3, 4, 2]), (0.001, [1, 1, 1]), (7, [7, 7, 7]), (50, [50, 50, 48])):
+        fold = with_hidden_labels(every, shown, np.random.default_rng(0))
+        assert np.bincount(labels[fold.shown]).tolist() == counts
+        np.testing.assert_array_equal(fold.partial_labels, np.where(fold.shown, labels, -1))
+        np.testing.assert_array_equal(fold.judged, ~fold.shown)
+        assert fold.columns["n_test"] == 178 - sum(counts)
     with pytest.raises(InputError, match="shown is 100: of 178 samples in 3 classes 178 labels are shown"):
-        with_hidden_labels(whole(load_dataset("wine")), 100, np.random.default_rng(0))
+        with_hidden_labels(every, 100, np.random.default_rng(0))
 
 
 def test_each_run_is_a_draw_and_all_methods_have_the_same():

@@ -98,7 +98,7 @@ FAULTS_WITHOUT_FOLDS = [
     (ALTERNATIVE | labelled(given="class"), "e.labellings.wine.given: unknown labelling 'class'. Did you mean 'classe"),
     (ALTERNATIVE | labelled(given="classes", sought="clusters"), "e.labellings.wine.sought: unknown labelling 'cluste"),
     (ALTERNATIVE | labelled(given="classes"), "e.labellings.wine names no labelling that is sought; its n_clusters mu"),
-    (OTHER | {"baselines": ["spectral_clustering"]}, "'spectral_clustering' is .*; this experiment is alternative, .*: none"),
+    (OTHER | {"baselines": ["spectral_clustering"]}, "spectral_clustering.* this experiment is alternative, .*: none"),
     (OTHER | {"split": "folds", "folds": 5}, "clusters of training rows .* of test rows, so alternative experiments"),
     ({"solvers": ["dg_10"]}, "'dg_10' has 10 starts, which is for supervised experiments; this one is unsupervised"),
     ({"paradigm_params": {"centered": True}}, "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen"),

@@ -2,8 +2,8 @@
 
 import json
 import time
-from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,19 +138,15 @@ def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected,
     assert referee.charged_s == 4 + 2 * (1 + 1 + 4) + 21 * (5 + 1 + 5 * 2) + 1 + 4 + further_s
 
 
-@dataclass(frozen=True)
-class Fails:
-    """Fails wherever a kernel has many coordinates, and is DNE otherwise."""
-
-    def fit(self, features, labels):
+def test_an_error_of_a_learner_is_its_row_alone(monkeypatch):
+    def fit(features, labels):
         if features.shape[1] > 60:
             raise ArithmeticError("too many")
         return DNE().fit(features, labels)
 
-
-def test_an_error_of_a_learner_is_its_row_alone(monkeypatch):
-    build = run_module.build_learner
-    monkeypatch.setattr(run_module, "build_learner", lambda name: Fails() if name == "fails" else build(name))
+    # It fails wherever a kernel has many coordinates, and is DNE otherwise.
+    build, fails = run_module.build_learner, SimpleNamespace(fit=fit)
+    monkeypatch.setattr(run_module, "build_learner", lambda name: fails if name == "fails" else build(name))
     batch = kpca_batch(candidates=GRID, learners=("fails", "dne"))
     results = results_of(batch, iris())
     assert set(results) == set(batch.rows)

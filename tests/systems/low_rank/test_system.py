@@ -17,12 +17,12 @@ from support.one_batch import files_in
 from support.system_cases import data_of, grid_of, job_of, only, results_of
 
 PLACE = "config: experiments.lowrank_gyrb"
-SMALL = {"constraints": [0, 4], "methods": ["von_neumann", "definite_boost_own_range"], "runs": 2}
 
 
 def batch_of(method="von_neumann", **changes):
     """The runs of a method on the stand-in for gyrB with 0 and 4 constraints."""
-    batches = grid_of("lowrank_gyrb", **SMALL | changes).batches()
+    small = {"constraints": [0, 4], "methods": ["von_neumann", "definite_boost_own_range"], "runs": 2}
+    batches = grid_of("lowrank_gyrb", **small | changes).batches()
     return next(batch for batch in batches if batch.cell == (method,))
 
 
