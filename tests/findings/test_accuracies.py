@@ -28,9 +28,7 @@ def test_accuracy_of_a_cell_without_all_folds_is_lost():
     found = claims.accuracy_above(records(*rows))
     assert (found.decision, found.measure) == (Decision.MOSTLY, "22 of 24 cells (92 %); at least 99.0%")
     assert "Face, Gaussian, ISM (missing or failed runs)" in found.evidence
-
-
-def test_accuracy_on_training_samples_is_a_note():
+    # That on training samples is a note.
     found = claims.accuracy_above(records(*accuracies(quality=0.9, train_accuracy=0.99)))
     assert found.decision is Decision.CONTRADICTED
     assert "On training samples 24 of 24 cells (100 %) do." in found.note

@@ -71,18 +71,14 @@ def test_the_multiquadric_is_better_in_more_than_half_of_cells(better, worse, de
 ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
 
 
-@pytest.mark.slow("compares all kernels of two tables twice")
-def test_kernels_are_alike_within_five_points():
+@pytest.mark.slow("compares all kernels of two tables four times")
+def test_kernels_are_alike_within_five_points_and_a_factor_of_ten():
     found = claims.kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
     words = "8 of 8 cases (100 %); at most 0.040 apart, times 1 to 1"
     assert (found.decision, found.measure) == (Decision.CONFIRMED, words)
     rows = qualities(SUPERVISED, quality=ALIKE)
     rows += qualities(CLUSTERS, quality=by_kernel({"linear": 0.9}, 0.97, "wine"))
     assert claims.kernels_alike(records(*rows)).decision is Decision.MOSTLY
-
-
-@pytest.mark.slow("compares all kernels of two tables twice")
-def test_kernels_are_alike_within_a_factor_of_ten():
     slow = {"time_s": by_kernel({"multiquadric": 2.0}, 0.1, "mnist")}
     found = claims.kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE, **slow)))
     words = "6 of 8 cases (75 %); at most 0.040 apart, times 20 to 1"

@@ -174,23 +174,21 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     assert "results/merged/redrawn.csv" not in sources_of(JOBS, "compared_first_cost_against_time")
 
 
-def test_every_file_is_made_by_one_job():
-    made = [path for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)]
-    assert len(made) == len(set(made))
+def test_every_file_is_made_by_one_job_and_waits_for_what_is_behind_it():
+    made = [(path, job) for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)]
+    made_by = dict(made)
+    assert len(made) == len(made_by)
     on_papers = {"reports/published_vs_ours.csv", "reports/claims.json"}
-    assert {*outputs.outputs(JOBS)} - on_papers == {path for path in made if path.startswith("reports/")}
+    assert {*outputs.outputs(JOBS)} - on_papers == {path for path in made_by if path.startswith("reports/")}
     merged = {f"results/merged/{name}.csv" for name in FEW}
-    assert set(made) - set(outputs.outputs(JOBS)) == merged | {"results/optima/charts.npz"}
-
-
-def test_a_target_waits_for_no_experiment_but_those_behind_it():
-    made_by = {path: job for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)}
+    assert set(made_by) - set(outputs.outputs(JOBS)) == merged | {"results/optima/charts.npz"}
 
     def awaited(path):
         sources = outputs.job_sources(JOBS, made_by[path], of_experiment)
         own = {one.rpartition(" of ")[2] for one in sources if " of " in one}
         return own.union(*(awaited(one) for one in sources if one in made_by))
 
+    # A target waits for no experiment but those behind it.
     behind = outputs.experiments_by_target(JOBS)
     for name, files in outputs.targets(JOBS).items():
         assert set().union(*map(awaited, files)) == set(behind[name])

@@ -40,24 +40,24 @@ def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3)
     return {"run": list(experiments), "experiments": dict.fromkeys(experiments, experiment), "solvers": methods}
 
 
+def cells_of(experiment):
+    """Return data set, kernel and method of each cell of an experiment."""
+    methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
+    methods += [("none", baseline) for baseline in experiment["baselines"]]
+    return [(dataset, *method) for dataset in experiment["datasets"] for method in methods]
+
+
 def grid_runs(config, traces, points=20):
     """Return a run for each that ``config`` names, and write their traces of ``points`` points into a folder."""
     rows = []
     for name in config["run"]:
         experiment = config["experiments"][name]
-        methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
-        methods += [("none", baseline) for baseline in experiment["baselines"]]
-        for dataset in experiment["datasets"]:
-            for kernel, method in methods:
-                place = f"{name}/{dataset}/{kernel}/{method}.jsonl"
-                (traces / place).parent.mkdir(parents=True, exist_ok=True)
-                lines = [
-                    line
-                    for number in range(experiment["folds"])
-                    for line in _trace(place, dataset, kernel, method, number, points)
-                ]
-                (traces / place).write_text("" if kernel == "none" else "".join(lines))
-                rows += [_row(name, dataset, kernel, method, number, place) for number in range(experiment["folds"])]
+        for dataset, kernel, method in cells_of(experiment):
+            place, numbers = f"{name}/{dataset}/{kernel}/{method}.jsonl", range(experiment["folds"])
+            (traces / place).parent.mkdir(parents=True, exist_ok=True)
+            lines = [line for number in numbers for line in _trace(place, dataset, kernel, method, number, points)]
+            (traces / place).write_text("" if kernel == "none" else "".join(lines))
+            rows += [_row(name, dataset, kernel, method, number, place) for number in numbers]
     return pd.DataFrame(rows)
 
 
@@ -78,12 +78,7 @@ def _row(experiment, dataset, kernel, method, number, place):
     columns = {"kernel": kernel, "experiment": experiment, "trace_file": place, "message": "came to rest"}
     columns |= {"time_s": float(rng.random()), "cost": -1311 - float(rng.random()), "quality": float(rng.random())}
     columns |= {"batch_sha256": f"{zlib.crc32(place.encode()):064x}", "evaluation": "dense: few samples"}
-    columns |= {
-        "git_commit": "c" * 40,
-        "git_dirty": False,
-        "contaminated": bool(number % 2),
-        "processor": "a processor",
-    }
+    columns |= {"git_commit": "c" * 40, "contaminated": bool(number % 2), "processor": "a processor"}
     if kernel == "none":
         columns["cost"] = None
     if method == "gm" and number == 0:
@@ -138,29 +133,19 @@ def page(folder, experiments=("first",), points=20, **shape):
 
     Experiments may be a mapping to their paradigms, and have titles of their own then.
     """
-    config = grid_config(experiments, **shape)
+    config, charts, tables = grid_config(experiments, **shape), [], []
     if isinstance(experiments, dict):
-        config["experiments"] = {
-            name: config["experiments"][name] | {"title": f"Experiment {name}.", "paradigm": paradigm}
-            for name, paradigm in experiments.items()
-        }
+        for name, paradigm in experiments.items():
+            config["experiments"][name] = config["experiments"][name] | {"title": f"{name}.", "paradigm": paradigm}
     runs = grid_runs(config, folder, points)
-    charts = [
-        cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
-        for name in experiments
-    ]
-    tables = []
     for name in experiments:
         experiment, chosen = config["experiments"][name], runs[runs["experiment"] == name]
+        charts.append(cost_against_time(chosen, folder, name, experiment))
         cells = compared_cells(chosen, experiment, controls_of(name, config), gaps=gaps_of(chosen, folder))
         tables.append(ikdr_table(name, cells, experiment))
-    parts = Parts(
-        [*charts, performance_profile(runs, folder), bar_chart(), picture_chart()],
-        [*tables, extra_table()],
-        [a_claim()],
-    )
-    every_run = all_runs({"ikdr": runs})
-    return render_dashboard(every_run, config, folder, compare({"ikdr": runs}, config), parts)
+    charts += [performance_profile(runs, folder), bar_chart(), picture_chart()]
+    parts = Parts(charts, [*tables, extra_table()], [a_claim()])
+    return render_dashboard(all_runs({"ikdr": runs}), config, folder, compare({"ikdr": runs}, config), parts)
 
 
 def unpacked(html, name):

@@ -26,17 +26,26 @@ FACTORED = {
     **{f"degree {p}": Polynomial(degree=p, offset=0.7, scale=0.3) for p in range(1, 6)},
     "no offset": Polynomial(degree=3, offset=0.0, scale=0.5),
 }
-GAMMAS = [
-    "classes in any order",
-    "classes in order",
-    "diagonal kept",
-    "two label columns",
-    "large, small and single classes",
-    "one sample against the rest",
-    "continuous targets",
-    "factors of both signs",
-    "factors, diagonal kept",
-]
+# Of labels, a generator and factors.
+_GAMMAS = {
+    "classes in any order": lambda labels, rng, _: supervised_gamma(rng.permutation(labels)),
+    "classes in order": lambda labels, *_: supervised_gamma(np.sort(labels)),
+    "diagonal kept": lambda labels, *_: supervised_gamma(labels, zero_diagonal=False),
+    "two label columns": lambda labels, rng, _: supervised_gamma(
+        np.column_stack([labels, rng.integers(0, 2, len(labels))])
+    ),
+    "large, small and single classes": lambda labels, rng, _: supervised_gamma(rng.permutation(_shares(len(labels)))),
+    "one sample against the rest": lambda labels, *_: supervised_gamma(np.arange(len(labels)) == 7),
+    "continuous targets": lambda labels, rng, _: target_gamma(rng.standard_normal(len(labels)), Gaussian(1.0)),
+    "factors of both signs": lambda labels, rng, factors: FactoredGamma(*factors),
+    "factors, diagonal kept": lambda labels, rng, factors: FactoredGamma(*factors, zero_diagonal=False),
+}
+GAMMAS = list(_GAMMAS)
+
+
+def _shares(n):
+    """Classes of seven sixteenths of the samples and as many, of some, and of one each of the last two."""
+    return np.searchsorted([7 * n // 16, 7 * n // 8, n - 2, n - 1], np.arange(n), side="right")
 
 
 def kernels_of(n_samples):
@@ -47,22 +56,9 @@ def kernels_of(n_samples):
 
 def gamma_of(name, labels):
     """A Gamma of that name for samples that have these labels."""
-    rng, n = np.random.default_rng(1), len(labels)
-    factor, weights = rng.standard_normal((n, 3)), np.array([1.0, -2.0, 0.5])
-    # Seven sixteenths and as many, some, and two alone.
-    shares = np.searchsorted([7 * n // 16, 7 * n // 8, n - 2, n - 1], np.arange(n), side="right")
-    made = {
-        "classes in any order": lambda: supervised_gamma(rng.permutation(labels)),
-        "classes in order": lambda: supervised_gamma(np.sort(labels)),
-        "diagonal kept": lambda: supervised_gamma(labels, zero_diagonal=False),
-        "two label columns": lambda: supervised_gamma(np.column_stack([labels, rng.integers(0, 2, n)])),
-        "large, small and single classes": lambda: supervised_gamma(rng.permutation(shares)),
-        "one sample against the rest": lambda: supervised_gamma(np.arange(n) == 7),
-        "continuous targets": lambda: target_gamma(rng.standard_normal(n), Gaussian(1.0)),
-        "factors of both signs": lambda: FactoredGamma(factor, weights),
-        "factors, diagonal kept": lambda: FactoredGamma(factor, weights, zero_diagonal=False),
-    }
-    return made[name]()
+    rng = np.random.default_rng(1)
+    factor, weights = rng.standard_normal((len(labels), 3)), np.array([1.0, -2.0, 0.5])
+    return _GAMMAS[name](labels, rng, (factor, weights))
 
 
 def objective_of(n_samples, kernel, n_features=6, gamma=None):

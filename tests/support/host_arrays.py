@@ -52,15 +52,6 @@ class HostArray:
     def __neg__(self):
         return HostArray(-self._held)
 
-    def __float__(self):
-        return float(self._held)
-
-    def __int__(self):
-        return int(self._held)
-
-    def __bool__(self):
-        return bool(self._held)
-
 
 def _operation(function):
     def applied(self, other):
@@ -76,6 +67,10 @@ for _name in _BINARY:
     setattr(HostArray, f"__{_name}__", _operation(_function))
     if _name in _REFLECTED:
         setattr(HostArray, f"__r{_name}__", _operation(lambda held, other, function=_function: function(other, held)))
+
+
+for _type in (float, int, bool):
+    setattr(HostArray, f"__{_type.__name__}__", lambda self, of=_type: of(self._held))
 
 
 class _Namespace:

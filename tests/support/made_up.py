@@ -13,20 +13,21 @@ _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 def record(dataset, method, number, **columns):
     """A row of IKDR; columns of its provenance may be named as well."""
     values = {"cost": -1311.0, "quality": 0.95, "quality_metric": "accuracy", "split": "folds"}
-    return _row(IKDRRecord, dataset, method, number, values | columns)
+    return record_of(IKDRRecord, dataset, method, number, **(values | columns))
 
 
 def atlas_record(dataset, method, number, **columns):
     """A row of an atlas, which charts the experiment ``cells_of``."""
-    return _row(AtlasRecord, dataset, method, number, columns)
+    return record_of(AtlasRecord, dataset, method, number, **columns)
 
 
 def league_record(dataset, method, number, **columns):
     """A row of a league."""
-    return _row(LeagueRecord, dataset, method, number, columns)
+    return record_of(LeagueRecord, dataset, method, number, **columns)
 
 
-def _row(kind, dataset, method, number, columns):
+def record_of(kind, dataset, method, number, **columns):
+    """A row of a system's records, blank but for what is given."""
     values = {name: _BLANK.get(blank) for name, blank in column_types(kind).items()}
     values |= {"schema_version": kind.SCHEMA_VERSION, "experiment": "e", "dataset": dataset, "run": number}
     values |= {"kernel": "gaussian", "method": method, "paradigm": "supervised", "status": "converged", "time_s": 0.02}

@@ -187,7 +187,7 @@ class MisbehavingBaseline:
         raise ZeroDivisionError("the covariance is 0/0")
 
     def predict(self, features):
-        raise NotImplementedError
+        return np.zeros(len(features), dtype=int)
 
 
 class FitsForEver(MisbehavingBaseline):
@@ -203,9 +203,6 @@ class FitsTooLong(MisbehavingBaseline):
     def fit(self, features, labels, n_components, rng):
         time.sleep(0.55)
         return self
-
-    def predict(self, features):
-        return np.zeros(len(features), dtype=int)
 
 
 class FitsTooMuch(MisbehavingBaseline):

@@ -39,17 +39,10 @@ def _grid(config, name, experiment):
 
 def batches_on_all_rows(paradigm, dataset, components, **changes):
     """The batches of an experiment on all rows of a data set by their methods, ``it`` for ISM where nothing else is."""
-    experiment = {
-        "title": "All rows.",
-        "paradigm": paradigm,
-        "datasets": [dataset],
-        "kernels": ["gaussian"],
-        "solvers": {"it": {"method": "ism"}},
-        "components": {dataset: components},
-        "split": "none",
-        "start": "surrogate",
-    }
-    return {batch.cell[-1]: batch for batch in _grid(ikdr_config(), "e", experiment | changes).batches()}
+    experiment = {"title": "All rows.", "paradigm": paradigm, "datasets": [dataset], "kernels": ["gaussian"]}
+    experiment |= {"components": {dataset: components}, "split": "none", "start": "surrogate"}
+    experiment |= {"solvers": {"it": {"method": "ism"}}} | changes
+    return {batch.cell[-1]: batch for batch in _grid(ikdr_config(), "e", experiment).batches()}
 
 
 def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None, options=None):

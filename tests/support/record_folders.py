@@ -3,7 +3,7 @@
 import zlib
 
 from kdrbench.suite.experiments.results import Results, write_results
-from support.dashboard_grid import grid_config
+from support.dashboard_grid import cells_of, grid_config
 from support.made_up import record
 
 SOLVERS = ("ism", "dg")
@@ -29,14 +29,8 @@ def whole_config(experiments, methods=SOLVERS, folds=3, datasets=("wine",), chan
 
 
 def _rows(name, experiment, columns):
-    places = [(kernel, method) for kernel in experiment["kernels"] for method in experiment["solvers"]]
-    places += [("none", baseline) for baseline in experiment["baselines"]]
-    return [
-        _row(name, dataset, kernel, method, number, columns)
-        for dataset in experiment["datasets"]
-        for kernel, method in places
-        for number in range(experiment["folds"])
-    ]
+    numbers = range(experiment["folds"])
+    return [_row(name, *cell, number, columns) for cell in cells_of(experiment) for number in numbers]
 
 
 def _row(name, dataset, kernel, method, number, columns):

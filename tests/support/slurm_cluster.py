@@ -101,16 +101,9 @@ class SlurmCluster:
     def _configure(self):
         ports = free_ports(2)
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-        text = CONFIGURATION.read_text().format(
-            host=self.host,
-            user=getpass.getuser(),
-            folder=self.folder,
-            controller_port=ports[0],
-            node_port=ports[1],
-            cores=CORES,
-            memory_mib=pages * page // 2**20 - 256,
-        )
-        (self.folder / "slurm.conf").write_text(text)
+        values = {"host": self.host, "user": getpass.getuser(), "folder": self.folder, "cores": CORES}
+        values |= {"controller_port": ports[0], "node_port": ports[1], "memory_mib": pages * page // 2**20 - 256}
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.read_text().format(**values))
         # The executor hides SLURM_* from the jobs it submits, the path of the configuration too.
         for name in PROGRAMS:
             wrapper = self.folder / "bin" / name

@@ -14,14 +14,8 @@ from support.forks import forked
 
 ROOT = Path(__file__).parents[2]
 BAD = ["Sleeps", "ForksGrandchild", "Allocates", "Raises", "IsKilled"]
-STATUS = {
-    "ism": "converged",
-    "Sleeps": "time_limit",
-    "ForksGrandchild": "time_limit",
-    "Allocates": "memory_limit",
-    "Raises": "failed",
-    "IsKilled": "failed",
-}
+STATUS = {"ism": "converged", "Allocates": "memory_limit"}
+STATUS |= dict.fromkeys(("Sleeps", "ForksGrandchild"), "time_limit") | dict.fromkeys(("Raises", "IsKilled"), "failed")
 BASELINE_STATUS = {"svm": "converged", "FitsForEver": "time_limit"}
 LIMIT_S = 1.5
 
@@ -30,14 +24,7 @@ ROWS = ("--until", "merge")
 
 
 def overlay(**changes):
-    experiment = {
-        "datasets": ["wine"],
-        "kernels": ["gaussian"],
-        "solvers": ["ism", *BAD],
-        "baselines": list(BASELINE_STATUS),
-        "folds": 2,
-        "runs_per_job": 2,
-    }
+    experiment = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", *BAD], "folds": 2}
     return {
         "name": "small",
         "run": ["table4_supervised"],
@@ -45,7 +32,7 @@ def overlay(**changes):
         "timing": {"repeat_for_s": 0.01},
         "solvers": {name: {"method": f"support.misbehaving:{name}"} for name in [*BAD, "KillsItsGuardian"]},
         "baselines": {"FitsForEver": {"method": "support.misbehaving:FitsForEver"}},
-        "experiments": {"table4_supervised": experiment},
+        "experiments": {"table4_supervised": experiment | {"baselines": list(BASELINE_STATUS), "runs_per_job": 2}},
     } | changes
 
 
@@ -70,15 +57,8 @@ class Workflow:
 
     def start(self, *words, **changes):
         """Start Snakemake and return its process."""
-        return subprocess.Popen(
-            self._command(*words, **changes),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environment,
-            cwd=self.folder,
-            start_new_session=True,
-        )
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+        return subprocess.Popen(self._command(*words, **changes), env=self.environment, cwd=self.folder, **options)
 
     def _command(self, *words, **changes):
         (self.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(**changes)))

@@ -14,7 +14,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import Cell, System
-from support.made_up import provenance
+from support.made_up import record_of
 
 HALVES = (("first",), ("second",))
 DATA = Dataset("tiny", np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("x", "y"))
@@ -84,20 +84,9 @@ def tiny_config(**experiment):
 
 def tiny_record(half, dataset="wine", number=0, **columns):
     """A row of a run that never was: the first half converged, the second failed."""
-    status = "converged" if half == "first" else "failed"
-    return TinyRecord(
-        schema_version=TinyRecord.SCHEMA_VERSION,
-        experiment="e",
-        dataset=dataset,
-        run=number,
-        seed=0,
-        status=status,
-        message="well" if half == "first" else "not well",
-        provenance=provenance(**columns),
-        method="it",
-        half=half,
-        n_samples=3,
-    )
+    status, message = ("converged", "well") if half == "first" else ("failed", "not well")
+    own = {"half": half, "status": status, "message": message, "n_samples": 3}
+    return record_of(TinyRecord, dataset, "it", number, **(own | columns))
 
 
 def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):

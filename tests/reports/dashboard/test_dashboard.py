@@ -20,7 +20,7 @@ from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
 from kdrbench.suite.systems.ikdr.cost_against_time import performance_profile
-from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
+from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked, values_of
 from support.report_rows import kpca_run, run
 
 # Readers open it from disk.
@@ -49,11 +49,6 @@ def rendered(grid, parts=None):
     return render_dashboard(runs, config, folder, [], parts or Parts())
 
 
-def listed(column):
-    """Return the values of a column whose words are kept once."""
-    return [column["words"][place] for place in column["places"]]
-
-
 @pytest.mark.slow("the page of a full grid is opened from disk: its size is bounded")
 def test_the_page_of_a_full_grid_is_small_and_asks_for_nothing(tmp_path):
     html = page(tmp_path, ["one"], points=60, datasets=["wine"], folds=10)
@@ -74,10 +69,9 @@ def test_runs_keep_their_numbers(tmp_path):
     runs = all_runs({"ikdr": grid_runs(config, tmp_path, points=1000)})
     data = run_data(runs)
     json.dumps(data, allow_nan=False)
-    place = data["columns"].index("cost")
-    np.testing.assert_allclose(data["values"][place][:3], runs["cost"][:3], rtol=1e-7)
-    baseline = int(np.flatnonzero(runs["kernel"] == "none")[0])
-    assert data["values"][place][baseline] is None
+    costs = values_of(data, "cost")
+    np.testing.assert_allclose(costs[:3], runs["cost"][:3], rtol=1e-7)
+    assert costs[int(np.flatnonzero(runs["kernel"] == "none")[0])] is None
     named = [name for group in data["groups"].values() for name in group]
     assert len(named) == len(set(named))
     assert {"git_commit", "data_sha256", "blas"} <= set(data["groups"]["Provenance"])
@@ -129,8 +123,7 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
     (first, *_) = endings_of(runs)
     assert first.parts["own_rule"] == int(solved.sum())
     data = json.loads(unpacked(rendered((config, runs, small[2])), "data"))
-    place = data["runs"]["columns"].index("status")
-    assert listed(data["runs"]["values"][place]).count("own_rule") == int(solved.sum())
+    assert values_of(data["runs"], "status").count("own_rule") == int(solved.sum())
 
 
 def test_what_loses_to_random_is_listed():
@@ -188,7 +181,7 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     assert failed.cases[-1] == "DNE, Iris, run 0: no"
     data = run_data(every_run)
     json.dumps(data, allow_nan=False)
-    assert [listed(names)[-1] for names in data["names"]] == ["Iris", "", "DNE"]
+    assert [names["words"][names["places"][-1]] for names in data["names"]] == ["Iris", "", "DNE"]
 
 
 def test_parts_are_recognised_by_their_keys(tmp_path):
@@ -272,8 +265,8 @@ def overview_of(folder, solvers, datasets, **definitions):
     config["experiments"]["first"] |= {"kernels": ["gaussian"]}
     config["solvers"] |= definitions
     runs = grid_runs(config, folder)
-    chart = performance_profile(runs, folder, config["solvers"])
-    shown = render_dashboard(all_runs({"ikdr": runs}), config, folder, [], Parts([chart]))
+    parts = Parts([performance_profile(runs, folder, config["solvers"])])
+    shown = rendered((config, all_runs({"ikdr": runs}), folder), parts)
     return shown.split('id="overview"')[1].split('id="tables"')[0]
 
 
