@@ -118,20 +118,17 @@ FACE = ("face", "polynomial")
 
 
 @pytest.mark.parametrize(
-    ("rows", "decision", "measure"),
+    ("theirs", "columns", "decision", "measure"),
     [
-        (both(CLUSTERS), CONFIRMED, "12 of 12 cells (100 %)"),
-        (both(CLUSTERS, where(*FACE, -101.0, -98.0)), MOSTLY, f"11 of 12 cells (92 %); {HIGHER}"),
-        (both(CLUSTERS, -101.0), CONTRADICTED, f"0 of 12 cells (0 %); {HIGHER}"),
-        (both(CLUSTERS, **early(*FACE)), MOSTLY, "11 of 12 cells (92 %), and 1 open"),
-        (
-            both(CLUSTERS, where(*FACE, -98.0, -101.0), **early(*FACE)),
-            CONTRADICTED,
-            f"0 of 12 cells (0 %), and 1 open; {HIGHER}",
-        ),
-        (both(SUPERVISED), UNDECIDED, ""),
+        (-98.0, {}, CONFIRMED, "12 of 12 cells (100 %)"),
+        (where(*FACE, -101.0, -98.0), {}, MOSTLY, f"11 of 12 cells (92 %); {HIGHER}"),
+        (-101.0, {}, CONTRADICTED, f"0 of 12 cells (0 %); {HIGHER}"),
+        (-98.0, early(*FACE), MOSTLY, "11 of 12 cells (92 %), and 1 open"),
+        (where(*FACE, -98.0, -101.0), early(*FACE), CONTRADICTED, f"0 of 12 cells (0 %), and 1 open; {HIGHER}"),
     ],
 )
-def test_clusters_are_counted_by_cell(rows, decision, measure):
-    found = claims.lowest_among_clusters(records(*rows))
+def test_clusters_are_counted_by_cell(theirs, columns, decision, measure):
+    found = claims.lowest_among_clusters(records(*both(CLUSTERS, theirs, **columns)))
     assert (found.decision, found.measure) == (decision, measure)
+    none = claims.lowest_among_clusters(records(*both(SUPERVISED)))
+    assert (none.decision, none.measure) == (UNDECIDED, "")

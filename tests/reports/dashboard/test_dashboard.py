@@ -82,10 +82,16 @@ def test_bars_count_all_and_add_up(grid):
     (first, *_) = endings = endings_of(runs)
     assert (first.title, first.total) == ("All results", len(runs))
     assert first.parts["failed"] == 2 * 2
-    verdicts = shares_of(compare({"ikdr": runs}, config))
+    comparisons = compare({"ikdr": runs}, config)
+    verdicts = shares_of(comparisons)
     assert verdicts[0].title == "NeurIPS 2019"
     for bar in [*endings, *verdicts]:
         assert sum(bar.parts.values()) == bar.total
+    # The list of published numbers survives its file.
+    assert comparisons_from_csv(comparison_csv(comparisons)) == comparisons
+    assert {one.low is None for one in comparisons} == {True, False}
+    with pytest.raises(InputError, match=r"a list of published numbers has the columns paper, table, .*; got a, b"):
+        comparisons_from_csv("a,b\n1,2\n")
 
 
 def check_of(title, runs, config):
@@ -154,15 +160,6 @@ def test_cells_are_sorted_by_what_they_say():
         "failed": 1e300,
     }
     assert {text: sort_key(text) for text in numbers} == pytest.approx(numbers)
-
-
-def test_the_list_of_published_numbers_survives_its_file(grid):
-    config, runs, _ = grid
-    comparisons = compare({"ikdr": runs}, config)
-    assert comparisons_from_csv(comparison_csv(comparisons)) == comparisons
-    assert {one.low is None for one in comparisons} == {True, False}
-    with pytest.raises(InputError, match=r"a list of published numbers has the columns paper, table, .*; got a, b"):
-        comparisons_from_csv("a,b\n1,2\n")
 
 
 def test_runs_of_every_system_are_counted_listed_and_named(grid):

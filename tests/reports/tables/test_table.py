@@ -30,11 +30,9 @@ def test_every_form_holds_every_word(tmp_path):
     tex = (tmp_path / "sizes.tex").read_text()
     assert r"wine\_2 \& more & \textbf{$-$1.5} \\" in tex
     assert tex.count(r"\midrule") == 2
-
-
-def test_lines_of_another_width_are_refused():
-    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; a row has 1: alone"):
-        Table("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
+    # The CSV holds the listed cells where there are some.
+    listed = [{"set": "wine", "mean": 0.1}, {"set": "car", "mean": None}]
+    assert Table("sizes", "", ["Set"], [[[Entry("Wine")]]], listed=listed).to_csv() == "set,mean\nwine,0.1\ncar,\n"
 
 
 def test_groups_cover_the_columns_of_numbers():
@@ -48,37 +46,25 @@ def test_groups_cover_the_columns_of_numbers():
     assert tex.count("wine & 1 & 2") == 1
     with pytest.raises(InputError, match="has 2 columns of numbers; its groups have 1"):
         Table("sizes", "", ["Set", "A", "B"], [[row]], groups=[[Group("Gaussian", 1)]])
-
-
-def test_csv_holds_the_listed_cells_where_there_are_some():
-    listed = [{"set": "wine", "mean": 0.1}, {"set": "car", "mean": None}]
-    made = Table("sizes", "", ["Set"], [[[Entry("Wine")]]], listed=listed)
-    assert made.to_csv() == "set,mean\nwine,0.1\ncar,\n"
+    with pytest.raises(InputError, match=r"table 'sizes' has 2 columns; a row has 1: alone"):
+        Table("sizes", "", ["Set", "Size"], [[[Entry("alone")]]])
 
 
 def test_numbers_have_minus_signs_and_powers_in_latex():
-    numbers = [
-        ("-1311 \u00b1 26", r"$-$1311 $\pm$ 26"),
-        ("(-1.894 \u00b1 0.054)e6", r"($-$1.894 $\pm$ 0.054)$\times 10^{6}$"),
-        ("3.0e-04", r"3.0$\times 10^{-4}$"),
-        ("-0.89 to -0.5", r"$-$0.89 to $-$0.5"),
-        ("PCA-2 and 1-NN", "PCA-2 and 1-NN"),
-    ]
-    for words, tex in numbers:
-        assert number(words) == tex
+    numbers = {
+        "-1311 \u00b1 26": r"$-$1311 $\pm$ 26",
+        "(-1.894 \u00b1 0.054)e6": r"($-$1.894 $\pm$ 0.054)$\times 10^{6}$",
+        "3.0e-04": r"3.0$\times 10^{-4}$",
+        "-0.89 to -0.5": r"$-$0.89 to $-$0.5",
+        "PCA-2 and 1-NN": "PCA-2 and 1-NN",
+    }
+    assert {words: number(words) for words in numbers} == numbers
 
 
-@pytest.mark.parametrize(
-    ("label_of", "name", "label"),
-    [
-        (method_label, "my_solver", "my_solver"),
-        (method_label, "ism_2018", "ISM 2018"),
-        (method_label, "dg_converged_reference", "DG, converged, reference"),
-        (method_label, "sm_10", "SM 10"),
-        (kernel_label, "gaussian_polynomial", "Gaussian + polynomial"),
-        (kernel_label, "my_kernel", "my_kernel"),
-        (kernel_label, "relative_10", "Relative, 10 neighbours"),
-    ],
-)
-def test_what_is_a_users_own_is_printed_as_it_is_called(label_of, name, label):
-    assert label_of(name) == label
+def test_what_is_a_users_own_is_printed_as_it_is_called():
+    methods = {"my_solver": "my_solver", "ism_2018": "ISM 2018", "sm_10": "SM 10"}
+    methods |= {"dg_converged_reference": "DG, converged, reference"}
+    assert {name: method_label(name) for name in methods} == methods
+    kernels = {"gaussian_polynomial": "Gaussian + polynomial", "my_kernel": "my_kernel"}
+    kernels |= {"relative_10": "Relative, 10 neighbours"}
+    assert {name: kernel_label(name) for name in kernels} == kernels

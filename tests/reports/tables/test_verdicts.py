@@ -19,10 +19,8 @@ def printed(text, value, stake=0.0):
 
 
 OURS, OF_1, SPREAD = cell("cost", -1.0), printed("1", 1.0), printed("-100", -100.0)
-ABSENT, BOUND = (
-    PublishedNumber("N/A", "not_available", None, None, ""),
-    PublishedNumber("> 1", "time_limit", 1.0, None, ""),
-)
+ABSENT = PublishedNumber("N/A", "not_available", None, None, "")
+BOUND = PublishedNumber("> 1", "time_limit", 1.0, None, "")
 STOPPED = [dataclasses.replace(cell("cost", mean, complete=False), stopped=True) for mean in (-1.0, None)]
 USED_UP = dataclasses.replace(cell("sweeps_least", 1700.0, complete=False), at_least=True)
 CASES = [
@@ -76,9 +74,8 @@ def test_close_is_a_quarter_of_what_is_at_stake():
     assert verdict_for(face, cell("quality", 0.955)) is Verdict.DIFFERS
     # Pima, KNCA: .67 against .71, where the learner without a kernel has .68.
     pima = {"paper": "kpca_trick", "table": "1", "setting": "classification", "dataset": "pima", "metric": "accuracy"}
-    assert (
-        verdict_for(find_published(**pima, kernel="cross_validated", method="knca"), cell("quality", 0.67)) == "differs"
-    )
+    knca = find_published(**pima, kernel="cross_validated", method="knca")
+    assert verdict_for(knca, cell("quality", 0.67)) is Verdict.DIFFERS
 
 
 def test_the_stake_is_of_one_kernel_for_costs_of_all_for_shares():
