@@ -39,35 +39,33 @@ def test_the_lower_of_two_stored_costs_counts(tmp_path):
     assert BestKnown(gone, both.solutions).best(("one", "gone", "gaussian", 0), [-1.0]) == -1.0
 
 
-CHART = {"optima_0": np.array([W, W[::-1]]), "optima_numbers_0": np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])}
-
-
-def rows_of_atlas(folder, arrays):
-    """A row of an atlas, whose run has left these arrays."""
-    np.savez(folder / "chart.npz", **{f"wine/one/gaussian/{name}": array for name, array in arrays.items()})
-    columns = {"experiment": "atlas", "dataset": "wine", "cells_of": "one", "kernel": "gaussian", "method": "ism"}
-    return pd.DataFrame([columns | {"run": 0, "draw": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
-
-
 def test_the_best_of_a_chart_is_its_first(tmp_path):
-    (found,) = best_solutions(rows_of_atlas(tmp_path, CHART), tmp_path).values()
+    columns = {"experiment": "atlas", "dataset": "wine", "cells_of": "one", "kernel": "gaussian", "method": "ism"}
+    rows = pd.DataFrame([columns | {"run": 0, "draw": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
+    optima, numbers = np.array([W, W[::-1]]), np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])
+    cell = "wine/one/gaussian"
+    np.savez(tmp_path / "chart.npz", **{f"{cell}/optima_0": optima, f"{cell}/optima_numbers_0": numbers})
+    (found,) = best_solutions(rows, tmp_path).values()
     assert found.cost == -2.0
     np.testing.assert_array_equal(found.projection, W)
-    assert best_solutions(rows_of_atlas(tmp_path, {}), tmp_path) == {}
+    np.savez(tmp_path / "chart.npz")
+    assert best_solutions(rows, tmp_path) == {}
 
 
 def test_a_file_that_is_cut_or_pickled_is_refused(tmp_path):
     path = tmp_path / "one.npz"
+
+    def refused(words):
+        with pytest.raises(DamagedError, match=words):
+            read_solutions(path)
+
     write_solutions(path, {PROBLEM: Solution(-2.0, W)})
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DamagedError, match="no archive of arrays"):
-        read_solutions(path)
+    refused("no archive of arrays")
     np.savez(path, **{f"{PROBLEM}/cost": np.array([{}], dtype=object)})
-    with pytest.raises(DamagedError, match="no archive of arrays"):
-        read_solutions(path)
+    refused("no archive of arrays")
     np.savez(path, **{f"{PROBLEM}/cost": np.array(-1.0)})
-    with pytest.raises(DamagedError, match=r"is no file of solutions .*delete it and start the workflow again"):
-        read_solutions(path)
+    refused(r"is no file of solutions .*delete it and start the workflow again")
 
 
 def test_a_better_run_beats_the_stored_solution():

@@ -135,6 +135,9 @@ def test_optima_that_another_draw_finds_are_counted(charts):
     again = [cells_of(charts.page()[0], place)["Found again"] for place in range(2)]
     assert [one.text for one in again] == ["1 of 2", "1 of 1"]
     assert again[1].detail == "optima that the next draw finds; 95 % 2.5 to 100.0"
+    # Shares have exact intervals.
+    for count, n in ((0, 7), (3, 7), (7, 7)):
+        assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
 
 
 def test_a_cell_without_a_certified_end_has_no_number(charts):
@@ -145,11 +148,6 @@ def test_a_cell_without_a_certified_end_has_no_number(charts):
     assert [shown[name].text for name in columns] == ["none", *"------"]
     assert charts.sentences()[0].endswith("No start of ISM has come to an end beside a known optimum.")
     assert not any(re.search(r"\bnan\b", sentence) for sentence in charts.sentences())
-
-
-def test_shares_have_exact_intervals():
-    for count, n in ((0, 7), (3, 7), (7, 7)):
-        assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
 
 
 def test_the_figure_has_a_point_a_problem_and_an_optimum(charts, tmp_path):

@@ -103,11 +103,8 @@ def test_the_figure_has_a_panel_a_quantity_and_marks_stops():
     assert (crosses.x, crosses.y, crosses.mark, crosses.symbol) == ([100], [4000], Mark.POINTS, Symbol.CROSS)
     assert crosses.key == boost.key == "DefiniteBoost"
     assert neumann.colour != boost.colour
-
-
-def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
-    chart = chart_of("digits")
-    burg = chart.panels[3].series[0]
-    assert burg.x == [20, 200]
+    # No constraints have no place on the axis of sweeps.
+    accuracy, _, _, sweeps = chart_of("digits").panels
+    burg = sweeps.series[0]
+    assert (burg.x, accuracy.series[0].x) == ([20, 200], [0, 20, 200])
     assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
-    assert chart.panels[0].series[0].x == [0, 20, 200]
