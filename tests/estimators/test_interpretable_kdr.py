@@ -8,8 +8,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.datasets import Standardiser, synthetic
-from kdrbench.estimators import InterpretableKDR
-from support.helpers import scaled_wine
+from kdrbench.estimators import InterpretableKDR, fitting
+from kdrbench.paradigms import learn_from_all
+from support.helpers import random_samples, scaled_wine
 from support.products import crossed
 
 # Most data here have no second clustering, so that alternatives are doubtful; the tests are about other things.
@@ -166,3 +167,29 @@ def test_the_default_start_is_multistart_for_alternatives():
     assert default.objective_ >= single.objective_
     one, other = (InterpretableKDR(2, start=start).fit(features, given) for start in (None, "surrogate"))
     np.testing.assert_array_equal(one.components_, other.components_)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "expected"),
+    [
+        ("gaussian", {}, True),
+        ("gaussian", {"evaluation": {"tolerance": 0.0}}, False),
+        ("rbf_relative", {}, True),
+        ("rbf_relative", {"tol": 1e-6}, False),
+        # Without degrees the terms have other optima on few samples.
+        ("multiquadric", {}, False),
+    ],
+)
+def test_starts_of_a_clustering_compete_on_some_samples(kernel, options, expected, monkeypatch):
+    asked = []
+
+    def noted(*given, on_some):
+        asked.append(on_some)
+        return learn_from_all(*given)
+
+    monkeypatch.setattr(fitting, "learn_from_all", noted)
+    monkeypatch.setattr(fitting, "_ROUGH_CLUSTERS", 60)
+    X, y = random_samples(0, n_samples=60, n_features=4)
+    with warnings.catch_warnings(action="ignore"):
+        InterpretableKDR(1, kernel=kernel, paradigm="alternative", random_state=0, **options).fit(X, y)
+    assert asked == [expected]

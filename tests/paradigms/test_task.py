@@ -82,7 +82,8 @@ def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
     for tolerance in (0.0, 1e-4):
         evaluation = Evaluation(tolerance=tolerance)
         alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=evaluation)
-        outcomes[tolerance] = learn_from_all(alternative, kernel, solver, starts, IterationMonitor)
+        on_some = tolerance > 0.0
+        outcomes[tolerance] = learn_from_all(alternative, kernel, solver, starts, IterationMonitor, on_some=on_some)
     for tolerance, n_compared in ((0.0, 300), (1e-4, 120)):
         best, compared = outcomes[tolerance]
         assert len(best.clustering.embedding) == 300
@@ -98,7 +99,7 @@ def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
     starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(2)]
     alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=Evaluation(tolerance=1e-4))
     solver = Noting([])
-    learn_from_all(alternative, Gaussian(4.0), solver, starts, IterationMonitor)
+    learn_from_all(alternative, Gaussian(4.0), solver, starts, IterationMonitor, on_some=True)
     of_some = [role for n_samples, role in solver.ran if n_samples == 120]
     of_all = [role for n_samples, role in solver.ran if n_samples == 300]
     assert (of_some.count("rough, alone"), set(of_some)) == (2, {"rough, alone", "rough, alone, continued"})

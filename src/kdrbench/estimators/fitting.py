@@ -25,7 +25,7 @@ from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
-from kdrbench.paradigms import Learned, SupervisedTask, build_task, learn_from_all
+from kdrbench.paradigms import ClusteringTask, Learned, SupervisedTask, build_task, learn_from_all
 from kdrbench.paradigms.doubts import doubts
 from kdrbench.parameters import Either, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
@@ -214,6 +214,18 @@ class _Search:
             return bool(n_samples >= _ROUGH_SAMPLES)
         return bool(n_samples >= _ROUGH_CLUSTERS and self.definitions.settings.get("rule") != "joint")
 
+    def _competes_on_some(self, kernel: AnyKernel) -> bool:
+        """Return whether starts of a clustering compete on some samples: where it need be no more exact than default.
+
+        For a Gaussian the tolerance of the evaluation says so, which other kernels do not have. Those without degrees
+        keep all samples: on few of them the terms of a guided clustering have other optima.
+        """
+        if self.definitions.is_gaussian or not isinstance(self.task, ClusteringTask):
+            return self.evaluation.tolerance > 0.0
+        if self.known.features.shape[0] < _ROUGH_CLUSTERS or self.definitions.settings.get("rule") == "joint":
+            return False
+        return bool(self.estimator.tol is None and self.task.first_step(kernel).uses_degrees)
+
     def learn(
         self,
         n_components: int | str | None,
@@ -231,7 +243,7 @@ class _Search:
             self._check_footprint(count)
         kernel = self.kernel(count) if kernel is None else kernel
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
-        best, compared = learn_from_all(task, kernel, solver, starts, monitor)
+        best, compared = learn_from_all(task, kernel, solver, starts, monitor, on_some=self._competes_on_some(kernel))
         by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
         if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
             # The approximation that is the default ended the search.

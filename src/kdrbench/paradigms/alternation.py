@@ -126,12 +126,12 @@ class ClusteringTask:
         return build_problem(TraceObjective(self.features, kernel, gamma), self.evaluation)
 
     def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
-        """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
+        """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if they are few.
 
         They are the same in every run, and have no D where it does not exist for all.
         """
         asked, n_samples = self.evaluation or Evaluation(), len(self.features)
-        if asked.tolerance == 0.0 or n_samples < 2 * _SOME_SAMPLES:
+        if n_samples < 2 * _SOME_SAMPLES:
             return None
         rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
         alternation = self.alternation

@@ -138,19 +138,26 @@ Task = SupervisedTask | ClusteringTask
 
 
 def learn_from_all(
-    task: Task, kernel: Kernel | Combination, solver: Solver, starts: Iterable[FloatArray], monitor: MakeMonitor
+    task: Task,
+    kernel: Kernel | Combination,
+    solver: Solver,
+    starts: Iterable[FloatArray],
+    monitor: MakeMonitor,
+    *,
+    on_some: bool = False,
 ) -> tuple[Learned, list[Learned]]:
     """Return what the best of these starts leads to, and all that were compared, by falling objective.
 
-    Equals are in the order of their starts. Where a clustering of many samples may be approximate, its starts compete
-    on some of them, and the best W found there is the start of all samples'. So the solver may be ``rough`` there.
+    Equals are in the order of their starts. With ``on_some`` the starts of a clustering of many samples compete on some
+    of them, and the best W found there is the start of all samples'. So the solver may be ``rough`` there.
     """
     points = list(starts)
     if not points:
         raise InputError("at least one start is needed")
     # Beside other starts a solver needs none of its own.
     chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
-    some = task.of_some_samples(kernel) if isinstance(task, ClusteringTask) and len(points) > 1 else None
+    on_some = on_some and isinstance(task, ClusteringTask) and len(points) > 1
+    some = cast("ClusteringTask", task).of_some_samples(kernel) if on_some else None
     tried = chosen if some is None else getattr(chosen, "rough", chosen)
     compared_task, compared_kernel = some or (task, kernel)
     compared = [compared_task.learn(compared_kernel, tried, start, monitor) for start in points]
