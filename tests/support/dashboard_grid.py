@@ -17,7 +17,7 @@ from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.systems.ikdr.controls import controls_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
-from support.report_rows import run, trace_line
+from support.report_rows import TABLE_4, run, trace_line
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
 _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}
@@ -25,17 +25,9 @@ _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm"
 
 def grid_config(experiments, solvers=None, datasets=("wine", "cancer"), folds=3):
     """Return a configuration of supervised experiments, as it is frozen."""
-    experiment = {
-        "title": "A table of made-up runs.",
-        "published": {"paper": "neurips2019", "table": "4", "setting": "supervised"},
-        "paradigm": "supervised",
-        "datasets": list(datasets),
-        "kernels": ["gaussian", "polynomial"],
-        "solvers": solvers or SOLVERS,
-        "baselines": ["svm"],
-        "folds": folds,
-        "start": "surrogate",
-    }
+    experiment = {"title": "A table of made-up runs.", "published": TABLE_4, "paradigm": "supervised"}
+    experiment |= {"datasets": list(datasets), "kernels": ["gaussian", "polynomial"], "folds": folds}
+    experiment |= {"solvers": solvers or SOLVERS, "baselines": ["svm"], "start": "surrogate"}
     methods = {name: {"method": _METHODS[name.split("_")[0]]} for name in SOLVERS}
     return {"run": list(experiments), "experiments": dict.fromkeys(experiments, experiment), "solvers": methods}
 

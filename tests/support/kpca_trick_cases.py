@@ -18,15 +18,8 @@ def iris():
 def kpca_batch(learners=("dne",), variants=VARIANTS, runs=(0, 1), seed=0, data_sha256=None, **definition):
     """Splits of Iris with 100 training samples."""
     values = {"candidates": SIGMAS, "n_train": 100, "n_folds": 5, "test_selected": False} | definition
-    return Batch(
-        system="kpca_trick",
-        experiment="kpca_tables",
-        dataset="iris-bundled",
-        data_sha256=data_sha256 or iris().content_sha256,
-        cell=(),
-        definition={"learners": list(learners), "variants": list(variants), **values},
-        runs=tuple(runs),
-        rows=tuple((learner, variant) for learner in learners for variant in variants),
-        seed=seed,
-        threads=1,
-    )
+    values |= {"learners": list(learners), "variants": list(variants)}
+    rows = tuple((learner, variant) for learner in learners for variant in variants)
+    fixed = {"system": "kpca_trick", "experiment": "kpca_tables", "dataset": "iris-bundled", "cell": (), "threads": 1}
+    sha256 = data_sha256 or iris().content_sha256
+    return Batch(**fixed, data_sha256=sha256, definition=values, runs=tuple(runs), rows=rows, seed=seed)

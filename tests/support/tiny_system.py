@@ -72,14 +72,8 @@ class TinySystem(System):
 def tiny_config(**experiment):
     """A configuration of one experiment of this system on Wine."""
     shared = {"system": "support.tiny_system:TinySystem", "title": "Answers.", "datasets": ["wine"]}
-    return {
-        "seed": 0,
-        "run": ["e"],
-        "data": {"mirror": ""},
-        "limits": {"time_s": 1, "memory_mib": 256},
-        "timing": {"repeat_for_s": 0, "threads": 1},
-        "experiments": {"e": shared | experiment},
-    }
+    config = {"seed": 0, "run": ["e"], "data": {"mirror": ""}, "limits": {"time_s": 1, "memory_mib": 256}}
+    return config | {"timing": {"repeat_for_s": 0, "threads": 1}, "experiments": {"e": shared | experiment}}
 
 
 def tiny_record(half, dataset="wine", number=0, **columns):
@@ -90,16 +84,7 @@ def tiny_record(half, dataset="wine", number=0, **columns):
 
 
 def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):
-    return Batch(
-        system="support.tiny_system:TinySystem",
-        experiment="e",
-        dataset=data.name,
-        data_sha256=data.content_sha256,
-        cell=(method,),
-        definition=definition,
-        runs=tuple(runs),
-        rows=HALVES,
-        seed=0,
-        threads=1,
-        revisions={"solver/ism": "1.1"},
-    )
+    of_data = {"dataset": data.name, "data_sha256": data.content_sha256}
+    made = {"cell": (method,), "runs": tuple(runs), "rows": HALVES, "definition": definition}
+    fixed = {"system": "support.tiny_system:TinySystem", "experiment": "e", "seed": 0, "threads": 1}
+    return Batch(**fixed, **of_data, **made, revisions={"solver/ism": "1.1"})
