@@ -127,11 +127,7 @@ def test_scaled_times_of_a_reference_are_compared_with_none():
     ("of_dg", "status", "words"),
     [
         ((3.0, -100.0), "converged", "(1\u00d7 the least time); DG in 3 of 3 (3\u00d7 the least time)."),
-        (
-            (1.0, -99.0),
-            "time_limit",
-            "(1\u00d7 the least time; 2 of them stopped there by a limit); DG in 0 of 3.",
-        ),
+        ((1.0, -99.0), "time_limit", "(1\u00d7 the least time; 2 of them stopped there by a limit); DG in 0 of 3."),
     ],
 )
 def test_the_race_in_one_sentence(tmp_path, of_dg, status, words):

@@ -181,10 +181,7 @@ def raced(folder, own="support.misbehaving:Raises", **curves):
     ("curves", "words"),
     [
         ({"mine": LATER, "ism": SOONEST, "dg": SHORT}, "10 of 10 runs (36{0}); ISM in 10 of 10 (1{0})."),
-        (
-            {"mine": SHORT, "ism": SOONEST, "gm": LATER},
-            "0 of 10 runs; ISM in 10 of 10 (1{0}); GM in 10 of 10 (36{0}).",
-        ),
+        ({"mine": SHORT, "ism": SOONEST, "gm": LATER}, "0 of 10 runs; ISM in 10 of 10 (1{0}); GM in 10 of 10 (36{0})."),
         # Times of a reference are compared with none.
         ({"mine": LATER, "ism_reference": SOONEST}, "10 of 10 runs (1{0}); ISM (reference) in 10 of 10."),
     ],

@@ -24,11 +24,7 @@ def race(slowest=2.0, suffix="", **columns):
 
 @pytest.mark.parametrize(
     ("slowest", "decision", "times"),
-    [
-        (2000.0, Decision.CONFIRMED, "200,000"),
-        (900.0, Decision.MOSTLY, "90,000"),
-        (2.0, Decision.CONTRADICTED, "200"),
-    ],
+    [(2000.0, Decision.CONFIRMED, "200,000"), (900.0, Decision.MOSTLY, "90,000"), (2.0, Decision.CONTRADICTED, "200")],
 )
 def test_times_faster_by_the_largest_ratio(slowest, decision, times):
     found = claims.times_faster(records(*race(slowest=slowest)))

@@ -32,9 +32,7 @@ def write_results(results, config, experiments=None, **columns):
     results.mkdir(parents=True, exist_ok=True)
     (results / "config.json").write_text(json.dumps(grid.config))
     for name in grid.experiments if experiments is None else experiments:
-        paths = []
-        for bundle in grid.bundles(name):
-            paths.append(_write_job(JobFiles.of(results, bundle.path), bundle, columns))
+        paths = [_write_job(JobFiles.of(results, bundle.path), bundle, columns) for bundle in grid.bundles(name)]
         expected = grid.expected([name])
         merge_records(paths, grid.system(name).record, expected, results / "merged" / f"{name}.csv")
     if experiments is None:

@@ -41,6 +41,7 @@ def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
     assert (line["AKNCA"].bold, line["KNCA"].bold, line["NCA"].bold) == (True, False, False)
     assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
     assert lines_of(table)[-1]["KNCA"] == "0/0/1"
+    assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"
     assert [line["Mean difference"] for line in lines_of(tests)] == ["-0.1000", "+0.1055"]
     assert [row[3].axes for row in tests.rows] == [("accuracy", "iris", "", name) for name in ("knca", "aknca")]
 
@@ -84,7 +85,3 @@ def test_a_learner_of_ones_own_has_no_printed_numbers(tmp_path):
     assert table.name == "kpca_own_py_Axes"
     assert lines_of(table)[0]["OWN.PY:AXES, paper"] == "-"
     assert table.notes[-1] == "The paper prints no number of these data sets."
-
-
-def test_wins_draws_and_losses():
-    assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"
