@@ -72,7 +72,7 @@ ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
 
 
 @pytest.mark.slow("compares all kernels of two tables four times")
-def test_kernels_are_alike_within_five_points_and_a_factor_of_ten():
+def test_kernels_are_alike_in_accuracy_and_time():
     found = claims.kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
     words = "8 of 8 cases (100 %); at most 0.040 apart, times 1 to 1"
     assert (found.decision, found.measure) == (Decision.CONFIRMED, words)

@@ -142,7 +142,7 @@ def test_quadratic_time_by_the_exponents_of_all_solvers():
         assert claims.growth_in_samples(records(*all_pairs(ism=ism, dg=dg))).decision is Decision.CONTRADICTED
 
 
-def test_quadratic_time_needs_undisturbed_large_sums_of_ism_and_its_rivals():
+def test_quadratic_time_needs_large_undisturbed_sums():
     for there in (("ism",), ("ism", "dg"), RIVALS):
         found = claims.growth_in_samples(records(*[row for row in all_pairs() if row["method"] in there]))
         lacking = ", ".join(f"n of {name.upper()}" for name in ("ism", *RIVALS) if name not in there)

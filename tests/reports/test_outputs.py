@@ -174,7 +174,7 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     assert "results/merged/redrawn.csv" not in sources_of(JOBS, "compared_first_cost_against_time")
 
 
-def test_every_file_is_made_by_one_job_and_waits_for_what_is_behind_it():
+def test_every_file_is_made_by_one_job_of_what_is_behind_it():
     made = [(path, job) for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)]
     made_by = dict(made)
     assert len(made) == len(made_by)

@@ -33,7 +33,7 @@ def departures_of(config):
     return found
 
 
-def test_the_papers_experiments_depart_from_nothing_the_demo_is_smaller():
+def test_papers_depart_from_nothing_the_demo_is_smaller():
     assert departures_of(whole_config()) == {}
     sizes = "candidates of {} is sigmas 11 values, printed with sigmas 21 values; 3 splits, at least 40 are asked for"
     demo = lay_over(whole_config(), read_config_file(ROOT / "config.demo.yaml"))
