@@ -130,8 +130,8 @@ def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
     # Where rounding of the approximation ends a search, it goes on exactly.
     learn = fitting.learn_from_all
 
-    def stalled(*args):
-        best, compared = learn(*args)
+    def stalled(*args, **options):
+        best, compared = learn(*args, **options)
         return replace(best, status=Status.STALLED), compared
 
     monkeypatch.setattr(fitting, "learn_from_all", stalled)

@@ -35,6 +35,9 @@ def test_the_page_holds_size_verdicts_claims_and_answers(source):
     assert "made on processor one" in page
     ((paper, verdicts, counts),) = story.papers()
     assert f"| {paper} | {escape(verdicts)} | {' | '.join(map(str, counts))} |" in page
+    n_unjudged = sum(line.first and line.verdict is Verdict.NOT_JUDGED for line in source.comparisons)
+    assert f"Printed numbers without a verdict: {n_unjudged}." in page
+    assert n_unjudged > 0
     assert len(source.claims) == sum(page.count(f"| {escape(claim.words)} | ") for claim, _ in source.claims) > 5
     assert [one.experiment for one in story.answers(beyond=False)] == ["first"]
     assert not story.answers(beyond=True)

@@ -226,22 +226,12 @@ class FailsToPredict(PredictsTooFew):
 
 
 @dataclass(frozen=True)
-class FailsToCluster:
+class ClustersTooFew:
     task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
     imports: ClassVar[tuple[str, ...]] = ()
 
     def cluster(self, features, n_clusters, n_components, rng):
-        raise ZeroDivisionError("no sample is nearest")
-
-
-class ClustersTooFew(FailsToCluster):
-    def cluster(self, features, n_clusters, n_components, rng):
         return np.zeros(2, dtype=int)
-
-
-class ClustersForEver(FailsToCluster):
-    def cluster(self, features, n_clusters, n_components, rng):
-        ctypes.PyDLL(None).sleep(600)
 
 
 class OfNoTask(MisbehavingBaseline):
