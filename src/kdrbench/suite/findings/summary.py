@@ -137,8 +137,8 @@ class Summary:
 
     @property
     def n_unjudged(self) -> int:
-        """How many printed numbers have no verdict."""
-        return len(self._first) - len(judged(self._first))
+        """How many printed numbers are not judged, beside those that are of another protocol than our runs."""
+        return sum(line.verdict is Verdict.NOT_JUDGED for line in self._first)
 
     def lanes(self) -> list[tuple[Claim, str]]:
         """Return the claims that were judged in several lanes, and what holds in each."""
