@@ -214,3 +214,27 @@ def test_columns_that_cannot_matter_need_no_memory(monkeypatch):
     features[:, 1:] += 1e-3 * rng.random((400, 999))
     with pytest.raises(ValueError, match=r"a fit to 1000 features that vary takes .* choose fewer features first"):
         InterpretableKDR(1, kernel="linear").fit(csr_array(features), labels)
+
+
+def test_a_fit_of_many_samples_begins_with_some(monkeypatch):
+    features, labels = random_samples(0, n_samples=300, n_features=12)
+    plain = InterpretableKDR(2).fit(features, labels)
+    monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 300)
+    monkeypatch.setattr(fitting, "_FIRST_SAMPLES", 100)
+    learn, sizes = fitting.learn_from_all, []
+
+    def noted(task, *given, **options):
+        sizes.append(len(task.features))
+        return learn(task, *given, **options)
+
+    monkeypatch.setattr(fitting, "learn_from_all", noted)
+    assert InterpretableKDR(2).fit(features, labels).objective_ >= 0.99 * plain.objective_
+    assert sizes == [100, 300]
+    # Even one of a class is among them; so are targets of all sizes.
+    InterpretableKDR(1).fit(features, np.arange(300) == 7)
+    InterpretableKDR(1, target="continuous").fit(features, features[:, 0])
+    assert sizes[2:] == [100, 300] * 2
+    for options in ({"start": plain.components_}, {"tol": 1e-3}, {"kernel": "multiquadric"}):
+        InterpretableKDR(2, **options).fit(features, labels)
+    InterpretableKDR(2).fit(features, labels, sample_weight=np.arange(1.0, 301.0))
+    assert sizes[6:] == [300] * 4

@@ -49,6 +49,8 @@ from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
 _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
+# So many of those samples make the start of a fit by default.
+_FIRST_SAMPLES = 2000
 # The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
 # plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
 _DEFAULT_SOLVER, _GAIN = "ism_converged", 1e-5
@@ -242,6 +244,8 @@ class _Search:
         if isinstance(self.known.features, np.ndarray):
             self._check_footprint(count)
         kernel = self.kernel(count) if kernel is None else kernel
+        if start is None and self._begins_on_some():
+            start, solver = self._found_on_some(kernel, count, monitor), getattr(solver, "continued", solver)
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
         best, compared = learn_from_all(task, kernel, solver, starts, monitor, on_some=self._competes_on_some(kernel))
         by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
@@ -256,6 +260,24 @@ class _Search:
                 "nothing"
             )
         return best, kernel, warned
+
+    def _begins_on_some(self) -> bool:
+        """Return whether the W of some samples is the start: where a fit of many would explore all of them for long."""
+        features = self.known.features
+        is_large = isinstance(features, np.ndarray) and len(features) >= _ROUGH_SAMPLES
+        return is_large and self._ends_early() and self.estimator.start is None and self.known.weights is None
+
+    def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray:
+        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets."""
+        features, known = self.known.features, np.asarray(self.known.of_samples)
+        shuffled = np.random.default_rng(0).permutation(len(features))
+        ranks = np.unique(known.reshape(len(known), -1)[:, 0], return_inverse=True)[1]
+        ordered = shuffled[np.argsort(ranks[shuffled], kind="stable")]
+        rows = np.sort(ordered[np.linspace(0, len(ordered) - 1, _FIRST_SAMPLES).round().astype(np.intp)])
+        settings = self.definitions.settings
+        task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
+        starts = self.starts(task.first_problem(kernel), n_components)
+        return learn_from_all(task, kernel, self.solver, starts, monitor)[0].projection
 
     def _n_components(self, wanted: object) -> int:
         n_classes = min(self.task.n_classes, self.span.rank)
