@@ -22,6 +22,7 @@ from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
+from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
@@ -49,7 +50,7 @@ from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
 _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
-# So many of those samples make the start of a fit by default.
+# The number of samples that make the start of a fit of more by default, up to where sums over classes take over.
 _FIRST_SAMPLES = 2000
 # The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
 # plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
@@ -262,9 +263,9 @@ class _Search:
         return best, kernel, warned
 
     def _begins_on_some(self) -> bool:
-        """Return whether the W of some samples is the start: where a fit of many would explore all of them for long."""
+        """Return whether the W of some samples is the start: where a fit of many explores all pairs of them."""
         features = self.known.features
-        is_large = isinstance(features, np.ndarray) and len(features) >= _ROUGH_SAMPLES
+        is_large = isinstance(features, np.ndarray) and _ROUGH_SAMPLES <= len(features) < SUMS_SAMPLES
         return is_large and self._ends_early() and self.estimator.start is None and self.known.weights is None
 
     def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray:
