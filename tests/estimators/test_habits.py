@@ -65,7 +65,7 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
         ({"n_components": 14}, "None, one of n_classes, eigengap, auto, or an integer between 1 and n_features = 13"),
         ({"kernel": "RBF"}, r"unknown kernel 'RBF'. Did you mean 'rbf'\?"),
         ({"paradigm": "unsupervised"}, "needs its number of clusters: give n_clusters"),
-        ({"paradigm": "unsupervised", "n_clusters": 1}, "n_clusters must be an integer >= 2, got 1"),
+        ({"paradigm": "unsupervised", "n_clusters": 0}, "n_clusters must be None or an integer >= 1, got 0"),
         ({"n_components": "gap"}, "unknown n_components 'gap'; allowed: n_classes, eigengap"),
         ({"start": np.eye(13)[:2]}, r"like components_, 3 x 13, or of more rows; got float64 of shape \(2, 13\)"),
         ({"start": np.ones((3, 13))}, "the start is not orthonormal"),

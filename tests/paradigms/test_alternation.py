@@ -212,7 +212,7 @@ def test_expert_scores_move_the_clusters():
     ("action", "message"),
     [
         (lambda: Alternation(2, degrees="all"), "unknown degrees 'all'; allowed: both, embedding"),
-        (lambda: Alternation("3"), "n_clusters must be an integer >= 2, got '3'"),
+        (lambda: Alternation("3"), "n_clusters must be an integer >= 1, got '3'"),
         (lambda: Alternation(2, max_rounds=2.5), "max_rounds must be None or an integer >= 1, got 2.5"),
         (lambda: clustered(np.eye(4), Gaussian(1.0), 5, 1), "n_clusters must be at most n_samples = 4, got 5"),
         (lambda: expert_scores(["good", "bad"]), "expert scores must be numbers"),

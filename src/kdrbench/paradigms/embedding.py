@@ -15,7 +15,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import DenseGram, HollowGram
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, optional, whole
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import FactoredGamma
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, require_finite, with_fixed_signs
 
@@ -228,7 +228,8 @@ class Alternation:
     Raises ``InputError`` for values that are not allowed.
     """
 
-    n_clusters: Annotated[int, whole(2)]
+    # One too, as scikit-learn's clusterings take it, whose checks of estimators ask for it.
+    n_clusters: Annotated[int, COUNT]
     degrees: Annotated[str, OneOf(_DEGREES)] = "both"
     centred: Annotated[bool, FLAG] = True
     rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
