@@ -81,7 +81,7 @@ def test_boosting_must_need_ten_times_as_many_sweeps():
     other = on("gyrb", "von_neumann", {"sweeps": 10}) + on("gyrb", "definite_boost", {"sweeps": 200})
     for rows in (ours + elsewhere, other):
         assert claims.fewer_sweeps(low_rank(*rows)).evidence.startswith("lacking")
-    # What comes out on the stand-in is a note.
+    # What comes out on the substitute is a note.
     for boost, word in ((200, "confirmed"), (30, "contradicted")):
         found = claims.fewer_sweeps(swept("gyrb-standin", boost))
         assert (found.decision, found.evidence) == (UNDECIDED, "on the stand-in: gyrB is not public")

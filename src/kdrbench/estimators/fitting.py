@@ -31,7 +31,7 @@ from kdrbench.paradigms.doubts import doubts
 from kdrbench.parameters import Either, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
 from kdrbench.progress import FitProgress
-from kdrbench.samples import Samples
+from kdrbench.samples import Samples, evenly_drawn
 from kdrbench.solvers import (
     MOST_ITERATIONS,
     STARTS,
@@ -271,10 +271,7 @@ class _Search:
     def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray:
         """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets."""
         features, known = self.known.features, np.asarray(self.known.of_samples)
-        shuffled = np.random.default_rng(0).permutation(len(features))
-        ranks = np.unique(known.reshape(len(known), -1)[:, 0], return_inverse=True)[1]
-        ordered = shuffled[np.argsort(ranks[shuffled], kind="stable")]
-        rows = np.sort(ordered[np.linspace(0, len(ordered) - 1, _FIRST_SAMPLES).round().astype(np.intp)])
+        rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], _FIRST_SAMPLES, np.random.default_rng(0))
         settings = self.definitions.settings
         task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
         starts = self.starts(task.first_problem(kernel), n_components)

@@ -26,6 +26,7 @@ from kdrbench.metric_learning.kernel_pca import (
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import check_value, whole
+from kdrbench.samples import evenly_drawn
 
 # Samples whose kernel with the landmarks is held at a time, and with each other, for k(x, x) of any function.
 _ROWS, _SQUARE = 1024, 64
@@ -38,9 +39,7 @@ def drawn_landmarks(labels: NDArray[np.generic], count: int, rng: np.random.Gene
     """
     codes = class_codes(labels)
     check_value("n_landmarks", count, whole(2, len(codes), f"the {len(codes)} samples"))
-    shuffled = rng.permutation(len(codes))
-    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    return np.sort(by_class[np.linspace(0, len(codes) - 1, count).round().astype(np.intp)])
+    return evenly_drawn(codes, count, rng)
 
 
 def landmark_pca(

@@ -1,6 +1,6 @@
 """Samples that need not fit in memory, and passes over them."""
 
-from kdrbench.samples.base import ArraySamples, Cluster, Samples, aligned, power_sums
+from kdrbench.samples.base import ArraySamples, Cluster, Samples, aligned, evenly_drawn, power_sums
 from kdrbench.samples.passes import Engine, PartialSums, Report, Sums, ThreadEngine, TreeSum, parts_of
 from kdrbench.samples.sources import (
     Codes,
@@ -27,6 +27,7 @@ __all__ = [
     "aligned",
     "class_sizes",
     "coded_labels",
+    "evenly_drawn",
     "is_streamed",
     "parts_of",
     "power_sums",

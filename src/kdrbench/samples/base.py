@@ -235,3 +235,13 @@ def checked_shape(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, int]:
     if dtype.kind not in "fiub":
         raise InputError(f"samples must be real numbers, got {dtype}; convert them to float32 or float64")
     return int(shape[0]), int(shape[1])
+
+
+def evenly_drawn(values: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the numbers of ``count`` of n samples, ascending: at random, but evenly over their sorted ``values`` (n).
+
+    Classes keep their shares, and the first and the last of them a sample; targets keep their quantiles.
+    """
+    ranks, shuffled = np.unique(values, return_inverse=True)[1], rng.permutation(len(values))
+    ordered = shuffled[np.argsort(ranks[shuffled], kind="stable")]
+    return np.sort(ordered[np.linspace(0, len(ordered) - 1, count).round().astype(np.intp)])
