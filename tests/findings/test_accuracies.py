@@ -1,6 +1,9 @@
 """Claims on accuracies and on the rule for q, decided from made-up runs."""
 
+import numpy as np
+
 from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.ism_claims import wine_solution
 from support.claim_rows import BASELINES, cells, claims, records
 
 
@@ -62,6 +65,13 @@ def test_omega_and_the_rule_of_q_are_computed_where_the_record_has_the_solution(
     for claim in both:
         found = claim(records(*cells("plus_five", "ism", only=["car"])))
         assert (found.decision, found.evidence) == (Decision.UNDECIDED, "lacking: a run of ISM on Wine")
+
+
+def test_the_solution_on_wine_is_one_of_the_kernel_that_omega_has():
+    plane, _, phi = wine_solution(4)
+    image = phi @ plane
+    # At a solution W spans eigenvectors of Phi.
+    assert np.linalg.norm(image - plane @ (plane.T @ image)) < 1e-3 * np.linalg.norm(image)
 
 
 def clusters(table, **theirs):

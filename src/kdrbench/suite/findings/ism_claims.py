@@ -395,13 +395,16 @@ def qualities(records: Records, tables: Tables) -> Coverage:
 
 
 def _on_wine(records: Records, tables: Tables, n_components: int) -> list[NDArray[np.float64]]:
-    """Return Omega and Phi = X' Omega X at ISM's solution for Wine, Gaussian kernel; nothing where it was not run.
-
-    Omega = Psi - D with Psi = Gamma * K_XW, D its row sums, Gamma = HYY'H, the bandwidth the median distance.
-    """
+    """Return Omega and Phi of :func:`wine_solution`; nothing where ISM was not run on Wine."""
     rows = printed_cells(records, tables, "cost", ("ism",), bounds=True).rows
-    if rows.empty or "wine" not in set(rows["dataset"]):
-        return []
+    return [] if rows.empty or "wine" not in set(rows["dataset"]) else list(wine_solution(n_components)[1:])
+
+
+def wine_solution(n_components: int) -> tuple[NDArray[np.float64], ...]:
+    """Return W, Omega and Phi = X' Omega X at ISM's solution for Wine, Gaussian kernel.
+
+    Omega = Psi - D with Psi = Gamma * K_XW, D its row sums, Gamma = HYY'H, the bandwidth the median distance of X.
+    """
     from sklearn.datasets import load_wine
     from sklearn.metrics.pairwise import rbf_kernel
     from sklearn.preprocessing import scale
@@ -411,10 +414,11 @@ def _on_wine(records: Records, tables: Tables, n_components: int) -> list[NDArra
 
     features, labels = load_wine(return_X_y=True)
     features, classes = scale(features), scale(np.eye(3)[labels], with_std=False)
-    projected = InterpretableKDR(n_components).fit_transform(features, labels)
+    model = InterpretableKDR(n_components, sigma="median").fit(features, labels)
+    projected = features @ model.components_.T
     psi = (classes @ classes.T) * rbf_kernel(projected, gamma=0.5 / median_distance(features) ** 2)
     omega = psi - np.diag(psi.sum(axis=1))
-    return [omega, features.T @ omega @ features]
+    return model.components_.T, omega, features.T @ omega @ features
 
 
 def omega_semidefinite(records: Records, *, tables: Tables, n_components: int) -> Finding:

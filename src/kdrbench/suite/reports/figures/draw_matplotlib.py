@@ -6,6 +6,7 @@ A figure is as wide as a column of a two-column paper where it has one column of
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,15 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import (
+    EngFormatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.reports.declared import declared
@@ -44,6 +53,8 @@ _LETTER_WIDTH = 0.066
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 # From this ratio on, the labels of decades show the scale: marks within them take a tenth of the time of a figure.
 _MANY_DECADES = 1e2
+# Exponents of powers, as letters of the font: parsing formulas would take a tenth of the time of a figure.
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 32
 
@@ -198,10 +209,16 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
     return drawn.patches[0]
 
 
+def _power(base: int, exponent: int) -> str:
+    return f"{base}{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
 def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
     ticks = getattr(axes, f"{name}axis")
     if axis.scale in (Scale.LOG, Scale.LOG2):
-        getattr(axes, f"set_{name}scale")("log", base=2 if axis.scale is Scale.LOG2 else 10)
+        base = 2 if axis.scale is Scale.LOG2 else 10
+        getattr(axes, f"set_{name}scale")("log", base=base)
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: _power(base, round(math.log(value, base)))))
     if axis.scale is Scale.LOG:
         lowest, highest = getattr(axes, f"get_{name}lim")()
         # Where there are few decades, there are labels within them.

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,9 +187,13 @@ def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> N
 def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
     names = (entry.text for row in table.rows for entry in row[: table.n_labels])
-    template = plain_environment().get_template("table.html.j2")
     abbreviations = abbreviations_in(*table.columns, *names)
-    return template.render(table=table, sections=list(sections), abbreviations=abbreviations)
+    return _page_template().render(table=table, sections=list(sections), abbreviations=abbreviations)
+
+
+@cache
+def _page_template() -> jinja2.Template:
+    return plain_environment().get_template("table.html.j2")
 
 
 def plain_environment() -> jinja2.Environment:

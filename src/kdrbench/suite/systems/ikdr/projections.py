@@ -193,11 +193,11 @@ def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatA
 
     Each axis points to where its heaviest component is positive.
     """
-    from sklearn.decomposition import PCA
-
-    model = PCA(2, svd_solver="full").fit(train)
-    train, others = ((part - model.mean_) @ model.components_.T for part in (train, others))
-    return train, others, model.explained_variance_ratio_
+    mean = train.mean(axis=0)
+    _, spreads, axes = np.linalg.svd(train - mean, full_matrices=False)
+    heaviest = np.abs(axes[:2]).argmax(axis=1)
+    axes = axes[:2] * np.sign(axes[[0, 1], heaviest])[:, None]
+    return (train - mean) @ axes.T, (others - mean) @ axes.T, spreads[:2] ** 2 / (spreads**2).sum()
 
 
 def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
