@@ -15,8 +15,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: picture pictures metadata bench lock lock-oldest clean
 
 demo: $(READY)
-	@# The longest job begins first.
-	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules --prioritize demo_supervised
+	@# Runs come before reports, which then keep all cores at work to the end.
+	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules --prioritize merge
 	kdrbench status --results results/demo
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
