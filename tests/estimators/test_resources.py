@@ -1,7 +1,7 @@
 """Threads, memory and approximations of the estimators."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -200,6 +200,21 @@ def test_without_all_pairs_the_estimate_grows_as_the_samples(make, monkeypatch):
     features, labels = random_samples(0, n_samples=8000, n_features=4)
     whole, half = (estimate_of(make, features[:n], labels[:n], monkeypatch) for n in (8000, 4000))
     assert whole <= 2.1 * half
+
+
+def test_sums_over_classes_give_the_objective_and_certificate_of_many(monkeypatch):
+    for module, name in ((fitting, "_ROUGH_SAMPLES"), (fitting, "SUMS_SAMPLES"), (cost_model, "SUMS_SAMPLES")):
+        monkeypatch.setattr(module, name, 2000)
+    features, labels = many_samples()
+    model = InterpretableKDR(2, sigma=2.0).fit(features, labels)
+    assert model.result_.evaluation.startswith("class_sums")
+    problem = build_problem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)))
+    exact = certificate.certify(problem, model.components_.T)
+    assert model.objective_ == pytest.approx(problem.value(model.components_.T), rel=1e-6)
+    # Not that of the search, which is rougher, and without pairs of samples.
+    assert isinstance(vars(model)["_certificate"], certificate.Certificate)
+    for name, value in asdict(exact).items():
+        assert getattr(model.certificate_, name) == pytest.approx(value, rel=1e-3, abs=1e-6), name
 
 
 def test_columns_that_cannot_matter_need_no_memory(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import build_problem
+from kdrbench.evaluation import build_problem, dispatched
 from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Squared, Term
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import make_start
@@ -146,6 +146,14 @@ def test_a_cheap_one_is_there_after_the_fit(options):
     model = InterpretableKDR(**options).fit(*random_samples(**WIDE))
     assert isinstance(vars(model)["_certificate"], certificate.Certificate)
     assert np.isfinite(model.certificate_.curvature)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
+def test_one_that_takes_all_pairs_of_many_samples_is_costly(monkeypatch, kernel):
+    monkeypatch.setattr(dispatched, "MANY_PAIRS", 500)
+    model = InterpretableKDR(2, kernel=kernel).fit(*random_samples(n_samples=500))
+    assert isinstance(vars(model)["_certificate"], certificate.CertificateOnDemand)
+    assert model.certificate_.curvature > 0
 
 
 def test_features_that_have_changed_are_no_longer_certified():

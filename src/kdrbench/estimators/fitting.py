@@ -22,7 +22,7 @@ from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.evaluation.cost_model import SUMS_SAMPLES
+from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
@@ -50,6 +50,9 @@ from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
 _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
+# The share to which objective and certificate of many samples are evaluated: the objective then has seven digits, in a
+# fiftieth of the time of all pairs of 100,000 samples.
+_FINE = 1e-7
 # The number of samples that make the start of a fit of more by default, up to where sums over classes take over.
 _FIRST_SAMPLES = 2000
 # The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
@@ -118,11 +121,11 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         if estimator.n_components == "auto":
             n_components = 1 + int(np.searchsorted(np.cumsum(objective_shares(best)), _EXPLAINED))
             best, kernel, warned = search.learn(n_components, monitor)
-        learned, lost = exactly(best), None
+        learned, lost = reevaluated(best), None
         if estimator.max_features is not None:
             of_all = learned.objective
             search, best, warned = _eliminated(search, best, kernel, monitor)
-            learned = exactly(best)
+            learned = reevaluated(best)
             lost = of_all - learned.objective
         shares = None if isinstance(known.features, Samples) else objective_shares(best)
         learned = _without_false_stall(learned)
@@ -252,7 +255,8 @@ class _Search:
         by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
         if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
             # The approximation that is the default ended the search.
-            best = replace(task, evaluation=self.evaluation.exact).learn(kernel, solver, best.projection, monitor)
+            finer = accurate(cast(DispatchedProblem, best.problem), count)
+            best = replace(task, evaluation=finer).learn(kernel, solver, best.projection, monitor)
         warned = list(doubts(task, kernel, best, compared)) if self.definitions.paradigm == "alternative" else []
         if self.n_wanted > span.rank:
             warned.append(
@@ -412,20 +416,29 @@ def _drawn(n_samples: int, n_features: int, seed: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).choice(n_samples, count, replace=False, shuffle=False))
 
 
-def exactly(learned: Learned) -> Learned:
-    """Return what was learned with the exact problem, and its objective, where it was evaluated approximately.
+def reevaluated(learned: Learned) -> Learned:
+    """Return what was learned with its :func:`accurate` problem and objective, where it was evaluated approximately.
 
-    It costs one exact value, and of a clustering the U that was found is kept.
+    Of a clustering the U that was found is kept.
     """
     approximate = cast(DispatchedProblem, learned.problem)
     if approximate.evaluation.tolerance == 0.0:
         return learned
-    objective, exact = approximate.objective, approximate.evaluation.exact
-    problem = build_problem(objective, exact)
-    at_the_end = problem
+    objective, evaluation = approximate.objective, accurate(approximate, learned.projection.shape[1])
+    problem = at_the_end = build_problem(objective, evaluation)
     if learned.clustering is not None:
-        at_the_end = build_problem(replace(objective, gamma=learned.clustering.gamma), exact)
-    return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
+        at_the_end = build_problem(replace(objective, gamma=learned.clustering.gamma), evaluation)
+    return replace(learned, problem=problem, objective=at_the_end.value(learned.projection))
+
+
+def accurate(problem: DispatchedProblem, n_components: int) -> Evaluation:
+    """Return how a problem is evaluated for what a fit reports: exactly, or where sums over classes take over, finely.
+
+    These sums come to 1e-7 of the trace of the kernel matrix; without a basis of so small an error they are exact.
+    """
+    fine = replace(problem.evaluation.exact, tolerance=_FINE)
+    by_sums = plan(problem.objective, n_components, fine).evaluator == "class_sums"
+    return fine if by_sums else problem.evaluation.exact
 
 
 def objective_shares(learned: Learned) -> FloatArray:
@@ -461,7 +474,8 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     problem, result = cast(DispatchedProblem, learned.problem), learned.result
     # In the last round of a clustering the solver may have ended elsewhere.
     lowest = result.lowest if np.array_equal(result.projection, learned.projection) else None
-    if certificate_is_cheap(problem, learned.projection):
+    takes_pairs = problem.takes_pairs_of_many(learned.projection)
+    if certificate_is_cheap(problem, learned.projection, takes_pairs=takes_pairs):
         return certify(problem, learned.projection, lowest)
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)

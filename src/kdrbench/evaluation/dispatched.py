@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
+from kdrbench.evaluation.cost_model import (
+    MANY_PAIRS,
+    PROVED,
+    Evaluation,
+    Plan,
+    accuracy,
+    largest_rank,
+    nearby,
+    plan,
+    too_narrow,
+)
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
 from kdrbench.kernels.combination import has_constant_slope, has_powers_of_products
 from kdrbench.kernels.family import FloatArray
@@ -111,6 +121,12 @@ class DispatchedProblem:
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
         return accuracy(self._planned(n_components), self.evaluation)
+
+    def takes_pairs_of_many(self, projection: FloatArray) -> bool:
+        """Return whether calls at W take all pairs of so many samples that some calls take seconds."""
+        self.evaluator(projection)
+        takes_pairs = self._planned(projection.shape[1]).evaluator == "panels"
+        return takes_pairs and self.objective.features.shape[0] >= MANY_PAIRS
 
     def approximation(self, n_components: int) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""

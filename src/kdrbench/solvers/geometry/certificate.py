@@ -111,10 +111,14 @@ def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[f
     return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0
 
 
-def certificate_is_cheap(problem: Problem, projection: FloatArray) -> bool:
-    """Return whether the certificate of W costs less than most solves: Phi is constant, or the Hessian is formed."""
+def certificate_is_cheap(problem: Problem, projection: FloatArray, *, takes_pairs: bool = False) -> bool:
+    """Return whether the certificate of W costs less than most solves.
+
+    That is so where Phi is constant, or the Hessian is formed, without passes over all pairs of many samples.
+    """
     n_features, n_components = projection.shape
-    return surrogate_is_constant(problem) or (n_features - n_components) * n_components <= DENSE_DIMENSION
+    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
+    return surrogate_is_constant(problem) or (is_formed and not takes_pairs)
 
 
 class CertificateOnDemand:
