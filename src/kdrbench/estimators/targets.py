@@ -32,8 +32,7 @@ def plain_values(y: Any) -> NDArray[Any]:
     missing = missing_entries(values)
     kinds = {type(value) for value in values[~missing]}
     if kinds and all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds):
-        numbers: NDArray[Any] = np.array(np.where(missing, np.nan, values).tolist())
-        return numbers
+        return np.array(np.where(missing, np.nan, values).tolist())
     values = values.copy()
     values[missing] = None
     return values

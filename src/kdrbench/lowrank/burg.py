@@ -30,10 +30,9 @@ from kdrbench.lowrank.result import Progress
 class InnerLoop:
     """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
 
-    numba (the extra ``compiled``) is loaded at the first compiled sweep, which takes a few tenths of a second, and
-    compiles each loop once for all later processes. So ``auto`` leaves a solve to numpy until its projections have cost
-    about as much: after ``pays_after`` of them, at ranks up to ``largest_rank``. It counts projections and not seconds,
-    so that the same problem always takes the same path.
+    Loading numba (the extra ``compiled``) takes some tenths of a second. So ``auto`` leaves a solve to numpy until its
+    projections have cost about as much: after ``pays_after`` of them, at ranks up to ``largest_rank``. It counts
+    projections and not seconds, so that the same problem always takes the same path.
     """
 
     name: str
@@ -97,8 +96,13 @@ class Burg:
 
     def dual(self, duals: FloatArray, state: BurgState) -> float:
         """Return log det(I - sum mu_i A_i) + sum mu_i b_i, with slack gamma sum log(1 + mu_i b_i / gamma)."""
+        problem = self.problem
         # The factor is triangular only when it comes from ``at``, so its determinant is taken as a general one.
-        return -2 * float(np.linalg.slogdet(state.factor)[1]) + self._bound_term(duals)
+        determinant = -2 * float(np.linalg.slogdet(state.factor)[1])
+        if problem.slack == math.inf:
+            return determinant + float(duals @ problem.bounds)
+        inside = duals * problem.bounds / problem.slack
+        return determinant + float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
     def value(self, state: BurgState) -> float:
         """Return tr X - log det X - r."""
@@ -119,8 +123,7 @@ class Burg:
 
     def bounds(self, duals: FloatArray) -> FloatArray:
         """Return 1 / (1 / b + mu / gamma)."""
-        moved: FloatArray = self.problem.bounds / (1 + duals * self.problem.bounds / self.problem.slack)
-        return moved
+        return self.problem.bounds / (1 + duals * self.problem.bounds / self.problem.slack)
 
     def slack_cost(self, duals: FloatArray) -> float:
         """Return gamma sum (xi / b - log(xi / b) - 1), xi being the moved bounds."""
@@ -128,13 +131,6 @@ class Burg:
             return 0.0
         ratio = self.bounds(duals) / self.problem.bounds
         return float(self.problem.slack * np.sum(ratio - np.log(ratio) - 1))
-
-    def _bound_term(self, duals: FloatArray) -> float:
-        problem = self.problem
-        if problem.slack == math.inf:
-            return float(duals @ problem.bounds)
-        inside = duals * problem.bounds / problem.slack
-        return float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
     def sweep(self, state: BurgState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; ``state`` and ``duals`` change in place.

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,8 +71,7 @@ class Constraints:
         excess = self.values(factor) - self.bounds
         senses = np.array(self.senses)
         missed = np.where(senses == Sense.AT_MOST, excess, -excess)
-        amounts: FloatArray = np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
-        return amounts
+        return np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
 
     def take(self, numbers: ArrayLike) -> Constraints:
         """Return the constraints with these numbers, in this order."""
@@ -105,25 +106,21 @@ def join(*parts: Constraints) -> Constraints:
 
 def squared_distances(n_samples: int, pairs: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
     """Constrain K_ii + K_jj - 2 K_ij for the m x 2 ``pairs`` (i, j): A = (e_i - e_j)(e_i - e_j)'."""
-    i, j = _indices(n_samples, pairs, 2, "pairs")
-    _refuse_equal(i, j)
-    names = tuple(f"distance({a}, {b})" for a, b in zip(i, j, strict=True))
-    return _build(n_samples, [(i, 1.0, j, -1.0)], [1.0], senses, bounds, names)
+    one = _Vector(1.0, (0, 1), (1.0, -1.0))
+    return _build(n_samples, pairs, "pairs", [one], senses, bounds, "distance({0}, {1})")
 
 
 def diagonal(n_samples: int, samples: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
     """Constrain K_ii for the m ``samples`` i: A = e_i e_i'."""
-    (i,) = _indices(n_samples, np.reshape(np.asarray(samples), (-1, 1)), 1, "samples")
-    return _build(n_samples, [(i, 1.0, i, 0.0)], [1.0], senses, bounds, tuple(f"K({a}, {a})" for a in i))
+    one = _Vector(1.0, (0, 0), (1.0, 0.0))
+    return _build(n_samples, np.reshape(samples, (-1, 1)), "samples", [one], senses, bounds, "K({0}, {0})")
 
 
 def similarities(n_samples: int, pairs: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
     """Constrain K_ij for the m x 2 ``pairs``, i and j different: A = (e_i e_j' + e_j e_i') / 2, of rank two."""
-    i, j = _indices(n_samples, pairs, 2, "pairs")
-    _refuse_equal(i, j)
-    names = tuple(f"K({a}, {b})" for a, b in zip(i, j, strict=True))
     # K_ij = |g_i + g_j|^2 / 4 - |g_i - g_j|^2 / 4.
-    return _build(n_samples, [(i, 0.5, j, 0.5), (i, 0.5, j, -0.5)], [1.0, -1.0], senses, bounds, names)
+    two = [_Vector(1.0, (0, 1), (0.5, 0.5)), _Vector(-1.0, (0, 1), (0.5, -0.5))]
+    return _build(n_samples, pairs, "pairs", two, senses, bounds, "K({0}, {1})")
 
 
 def relative_distances(
@@ -133,48 +130,50 @@ def relative_distances(
 
     ``"<="`` with a bound of -1 says that j is nearer to i than k is, by 1.
     """
-    i, j, k = _indices(n_samples, triples, 3, "triples")
-    for one, other in ((i, j), (i, k), (j, k)):
-        _refuse_equal(one, other)
-    names = tuple(f"distance({a}, {b}) - distance({a}, {c})" for a, b, c in zip(i, j, k, strict=True))
-    return _build(n_samples, [(i, 1.0, j, -1.0), (i, 1.0, k, -1.0)], [1.0, -1.0], senses, bounds, names)
+    two = [_Vector(1.0, (0, 1), (1.0, -1.0)), _Vector(-1.0, (0, 2), (1.0, -1.0))]
+    return _build(n_samples, triples, "triples", two, senses, bounds, "distance({0}, {1}) - distance({0}, {2})")
 
 
-_Term = tuple[IntArray, float, IntArray, float]
+class _Vector(NamedTuple):
+    """A sign s and a vector z of a constraint: its two entries, and at which samples of a pair or triple they are."""
+
+    sign: float
+    places: tuple[int, int]
+    entries: tuple[float, float]
 
 
 def _build(
     n_samples: int,
-    terms: list[_Term],
-    signs: list[float],
+    given: ArrayLike,
+    what: str,
+    kinds: Sequence[_Vector],
     senses: str | Sequence[str],
     bounds: ArrayLike,
-    names: tuple[str, ...],
+    name: str,
 ) -> Constraints:
-    """Assemble constraints whose vectors have two entries each: all first terms' and second terms' interleaved."""
-    m, width = len(names), len(terms)
-    columns = np.stack([np.stack([i, j], axis=1) for i, _, j, _ in terms], axis=1).reshape(-1)
-    entries = np.tile(np.array([[a, b] for _, a, _, b in terms]).reshape(-1), m)
-    starts = np.arange(0, 2 * m * width + 1, 2)
-    vectors = csr_array((entries, columns, starts), shape=(m * width, n_samples))
-    vectors.sum_duplicates()
-    relations, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(vectors, np.tile(signs, m), np.repeat(np.arange(m), width), relations, bound, names)
-
-
-def _indices(n_samples: int, indices: ArrayLike, width: int, what: str) -> list[IntArray]:
+    """Return constraints with the vectors of these ``kinds``, each on the samples that a row of ``given`` numbers."""
     check_value("n_samples", n_samples, COUNT)
-    array = np.asarray(indices)
-    if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
-        raise InputError(f"{what} must be integers in an m x {width} array, got {array.dtype} of shape {array.shape}")
-    if array.size and (array.min() < 0 or array.max() >= n_samples):
-        raise InputError(f"{what} must name samples 0 to {n_samples - 1}, got {array.min()} to {array.max()}")
-    return [np.ascontiguousarray(array[:, column], dtype=np.int64) for column in range(width)]
-
-
-def _refuse_equal(i: IntArray, j: IntArray) -> None:
-    if (i == j).any():
-        raise InputError(f"a constraint names sample {i[i == j][0]} twice; its samples must differ")
+    rows, width = np.asarray(given), 1 + max(max(kind.places) for kind in kinds)
+    if rows.ndim != 2 or rows.shape[1] != width or rows.dtype.kind not in "iu":
+        raise InputError(f"{what} must be integers in an m x {width} array, got {rows.dtype} of shape {rows.shape}")
+    if rows.size and (rows.min() < 0 or rows.max() >= n_samples):
+        raise InputError(f"{what} must name samples 0 to {n_samples - 1}, got {rows.min()} to {rows.max()}")
+    for one, other in combinations(rows.T, 2):
+        if (one == other).any():
+            raise InputError(f"a constraint names sample {one[one == other][0]} twice; its samples must differ")
+    m, count = len(rows), len(kinds)
+    columns = rows[:, [kind.places for kind in kinds]].astype(np.int64).ravel()
+    entries = np.tile(np.ravel([kind.entries for kind in kinds]), m)
+    vectors = csr_array((entries, columns, np.arange(0, len(columns) + 1, 2)), shape=(m * count, n_samples))
+    vectors.sum_duplicates()
+    return Constraints(
+        vectors,
+        np.tile([kind.sign for kind in kinds], m),
+        np.repeat(np.arange(m), count),
+        _senses(senses, m),
+        _bounds(bounds, m),
+        tuple(name.format(*row) for row in rows.tolist()),
+    )
 
 
 def _senses(senses: str | Sequence[str], m: int) -> tuple[Sense, ...]:

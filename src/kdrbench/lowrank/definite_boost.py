@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
-from kdrbench.lowrank.learn import change_of, collected
+from kdrbench.lowrank.learn import change_of, collected, residual_of
 from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem, with_trace
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.trace_step import Projection, Spectrum, spectrum_of
@@ -66,12 +66,10 @@ def definite_boost(
         boosting.sweep(state, duals, progress)
         progress.sweeps += 1
         progress.dual_change = change_of(duals[:-1], before[:-1])
-        if progress.dual_change < stopping.tolerance:
-            excess = boosting.problem.values(state.root()) - boosting.bounds(duals)
-            residual, _ = boosting.problem.residual(duals, excess)
-            if residual <= stopping.kkt_tolerance:
-                status = LowRankStatus.CONVERGED
-                break
+        settled = progress.dual_change < stopping.tolerance
+        if settled and residual_of(boosting, duals, state)[0] <= stopping.kkt_tolerance:
+            status = LowRankStatus.CONVERGED
+            break
     learned = collected(start, constraints, boosting, duals, status, progress)
     violation = f"KKT residual {learned.kkt_residual:.1e}, largest violation {learned.largest_violation:.1e}"
     return replace(

@@ -5,9 +5,8 @@ gradient points outwards are held. The others take a Newton step, projected onto
 the dual objective has grown enough. In Burg's divergence the first shortened steps are followed by a sweep of
 projections, which are exact ascents of the dual along one coordinate each.
 
-Whether a set of constraints has a solution does not depend on the divergence, and on a set without one Burg's dual
-grows for ever: Newton's method on it drives the duals into a direction whose trace bound is infinite, often in far
-fewer steps than projections need. So it serves a search for a proof that no kernel meets the constraints.
+Whether a set of constraints has a solution does not depend on the divergence. On a set without one, Newton's method for
+Burg's dual finds a direction whose trace bound is infinite, often in far fewer steps than projections need.
 
 Source: Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM J. Control and
 Optimization 20, 1982.
@@ -92,7 +91,7 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if fresh is None:
             return duals, LowRankStatus.STALLED
         state = fresh
-        residual, violation = _residual(divergence, duals, state)
+        residual, violation = residual_of(divergence, duals, state)
         if progress.dual_change < stopping.tolerance and residual <= stopping.kkt_tolerance:
             return duals, LowRankStatus.CONVERGED
         if np.array_equal(duals, before):
@@ -105,7 +104,8 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
     return duals, LowRankStatus.MAX_SWEEPS
 
 
-def _residual(divergence: Divergence, duals: FloatArray, state: Any) -> tuple[float, float]:
+def residual_of(divergence: Divergence, duals: FloatArray, state: Any) -> tuple[float, float]:
+    """Return the KKT residual and the largest relative violation at these duals."""
     problem: ReducedProblem = divergence.problem
     return problem.residual(duals, problem.values(state.root()) - divergence.bounds(duals))
 
@@ -115,13 +115,21 @@ def _no_solution(divergence: Divergence, duals: FloatArray, growth: FloatArray, 
     problem = divergence.problem
     if problem.slack != np.inf:
         return False
-    for direction in (duals, problem.clip(growth)):
-        progress.trace_bound = max(progress.trace_bound, trace_bound(problem, direction))
-        if out_of_reach(problem, progress.trace_bound):
-            progress.conflicting = in_conflict(problem, direction)
-            return True
     # As many Newton steps as there were sweeps: the search costs a share of what has been spent.
-    return search_conflict(problem, progress.sweeps, progress)
+    return (
+        _are_proof(problem, duals, progress)
+        or _are_proof(problem, problem.clip(growth), progress)
+        or search_conflict(problem, progress.sweeps, progress)
+    )
+
+
+def _are_proof(problem: ReducedProblem, duals: FloatArray, progress: Progress) -> bool:
+    """Return whether ``duals`` show that nothing meets the constraints; ``progress`` gets their bound, and which."""
+    progress.trace_bound = max(progress.trace_bound, trace_bound(problem, duals))
+    if problem.slack != np.inf or not out_of_reach(problem, progress.trace_bound):
+        return False
+    progress.conflicting = in_conflict(problem, duals)
+    return True
 
 
 def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tuple[FloatArray, LowRankStatus]:
@@ -141,9 +149,7 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
             progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()
         ):
             return duals, LowRankStatus.CONVERGED
-        progress.trace_bound = max(progress.trace_bound, trace_bound(problem, duals))
-        if problem.slack == np.inf and out_of_reach(problem, progress.trace_bound):
-            progress.conflicting = in_conflict(problem, duals)
+        if _are_proof(problem, duals, progress):
             return duals, LowRankStatus.INFEASIBLE
         if progress.sweeps >= stopping.max_sweeps:
             return duals, LowRankStatus.MAX_SWEEPS
@@ -338,16 +344,17 @@ def collected(
         state = divergence.at(duals)
     if state is None:
         raise InputError("the factor's entries are too large or too small for its kernel's logarithm; scale it")
-    residual, violation = _residual(divergence, duals, state)
+    residual, violation = residual_of(divergence, duals, state)
     value = divergence.value(state)
-    all_duals = np.zeros(len(constraints) + int(problem.traced))
+    traced = problem.untraced is not None
+    all_duals = np.zeros(len(constraints) + traced)
     all_duals[problem.numbers] = problem.turned * duals
     factor_map = problem.basis_map @ state.root()
     return LearnedKernel(
         factor=start @ factor_map,
         factor_map=factor_map,
         duals=all_duals[: len(constraints)],
-        trace_dual=float(duals[-1]) if problem.traced else 0.0,
+        trace_dual=float(duals[-1]) if traced else 0.0,
         status=status,
         message=_message(status, constraints, problem, progress, residual, violation),
         **vars(progress),

@@ -5,13 +5,10 @@ start is X = I; for von Neumann F is orthonormal and the start is the diagonal o
 tr(KA) becomes sum_k s_k u_k' X u_k with orthogonal u_k of r entries, the eigenvectors of F'AF.
 
 What no kernel can meet is refused before any work: bounds of the wrong sign, samples that coincide. Sets that
-contradict themselves are recognised while solving.
-
-Lower bounds on the trace of whatever meets the constraints: how sets without a solution are recognised.
-
-For duals of the allowed signs, every M that meets the constraints has sum mu_i b_i <= tr(M S), S = sum mu_i A_i, and
-tr(M S) <= lambda_max(S) tr M. So tr M >= R = mu'b / lambda_max(S): a bound that grows without end on an infeasible set,
-and a proof that nothing meets the constraints where lambda_max(S) <= 0.
+contradict themselves are recognised while solving, by a lower bound on the trace. For duals of the allowed signs, every
+M that meets the constraints has sum mu_i b_i <= tr(M S), S = sum mu_i A_i, and tr(M S) <= lambda_max(S) tr M. So
+tr M >= R = mu'b / lambda_max(S): a bound that grows without end on an infeasible set, and a proof that nothing meets
+the constraints where lambda_max(S) <= 0.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -28,12 +25,14 @@ from kdrbench.lowrank.constraints import Constraints, IntArray, Sense
 
 # Directions of the factor below this share of its largest singular value are no part of the range.
 _RANGE = 1e-10
-
-
-# Relative rounding of sums of a few hundred products.
+# Relative rounding of sums of a few hundred products, and of eigenvalues of matrices of as many rows.
 _EPS = 1e-14
 # A bound below this share of the value in K0 is indistinguishable from zero after the many updates of a solve.
 _ZERO_BOUND = 1e-12
+# A trace bound this many times larger than the constraints' bounds means that there is no solution.
+_BEYOND = 1e6
+# Duals below this share of the largest, in the units of their constraints, play no part in a conflict.
+_SHARE = 1e-3
 
 
 def checked_factor(factor: ArrayLike, constraints: Constraints) -> FloatArray:
@@ -59,6 +58,11 @@ class SpectralForm:
     senses: list[Sense]
     bounds: FloatArray
     turned: FloatArray
+
+    @property
+    def definite(self) -> NDArray[np.bool_]:
+        """Whether each F'AF is positive semidefinite and not zero."""
+        return np.asarray((self.values >= 0).all(axis=1) & self.values.any(axis=1))
 
 
 def spectral_form(projected: FloatArray, lengths: FloatArray, constraints: Constraints) -> SpectralForm:
@@ -91,33 +95,29 @@ def check_each(
 ) -> IntArray:
     """Return the numbers of the constraints that can fail; raise for those that cannot hold."""
     zero = ~spectral.values.any(axis=1)
-    definite = ~zero & (spectral.values >= 0).all(axis=1)
+    definite, bounds = spectral.definite, spectral.bounds
     at_least = np.array(spectral.senses) == Sense.AT_LEAST
     at_most = np.array(spectral.senses) == Sense.AT_MOST
-    bounds = spectral.bounds
-    for number in np.flatnonzero(zero).tolist():
-        bound = bounds[number]
-        if not (at_most[number] and bound >= 0) and not (at_least[number] and bound <= 0) and bound != 0:
-            raise InputError(
-                f"constraint {constraints.describe(number)} cannot hold: its samples coincide in the range of K0 (or "
-                f"earlier constraints make them), so that the value is 0 for every kernel there; leave it out"
-            )
+    never = zero & (bounds != 0) & ~(at_most & (bounds >= 0)) & ~(at_least & (bounds <= 0))
+    for number in np.flatnonzero(never).tolist():
+        raise InputError(
+            f"constraint {constraints.describe(number)} cannot hold: its samples coincide in the range of K0 (or "
+            f"earlier constraints make them), so that the value is 0 for every kernel there; leave it out"
+        )
     for number in np.flatnonzero(definite & ~at_least & (bounds < 0)).tolist():
         raise InputError(
             f"constraint {constraints.describe(number)} cannot hold: its value is never negative for a positive "
             f"semidefinite kernel; give a bound of the other sign"
         )
     initial = np.einsum("mkr,r,mkr->m", spectral.vectors, spectrum, spectral.vectors)
-    small = definite & ~at_least & (bounds <= _ZERO_BOUND * initial)
-    for number in np.flatnonzero(small).tolist():
+    for number in np.flatnonzero(definite & ~at_least & (bounds <= _ZERO_BOUND * initial)).tolist():
         advice = "Burg's divergence has no solution there" if bounds[number] == 0 else "give 0 or a larger bound"
         raise InputError(
             f"constraint {constraints.describe(number)} has a bound that is zero or below the rounding of its value "
             f"{initial[number]:g} in K0: {advice}" + ("" if orthonormal else "; von_neumann allows bounds of 0")
         )
     single = (spectral.values > 0).sum(axis=1) == 1
-    if slack != np.inf and (~zero & ~(definite & single)).any():
-        number = int(np.flatnonzero(~zero & ~(definite & single))[0])
+    for number in np.flatnonzero(~zero & ~(definite & single) & (slack != np.inf)).tolist():
         raise InputError(
             f"slack is for constraints of rank one, distances and diagonal entries; constraint "
             f"{constraints.describe(number)} is of rank two: leave it out or set slack to inf"
@@ -163,27 +163,20 @@ class ReducedProblem:
         return len(self.spectrum)
 
     @property
-    def traced(self) -> bool:
-        """Return whether the last constraint is on the trace."""
-        return self.untraced is not None
-
-    @property
     def n_given(self) -> int:
         """Return the number of constraints without that on the trace."""
-        return len(self) - int(self.traced)
+        return len(self) - (self.untraced is not None)
 
     def sum_by_constraint(self, values: FloatArray) -> FloatArray:
         """Return sum_{k of i} s_k value_k for the N ``values``."""
         if not len(self):
             return np.zeros(0)
-        summed: FloatArray = np.add.reduceat(self.signs * values, self.starts[:-1])
-        return summed
+        return np.add.reduceat(self.signs * values, self.starts[:-1])
 
     def combination(self, duals: FloatArray) -> FloatArray:
         """Return sum_i mu_i sum_{k of i} s_k u_k u_k', r x r."""
         weights = self.signs * np.repeat(duals, np.diff(self.starts))
-        combined: FloatArray = (self.vectors.T * weights) @ self.vectors
-        return combined
+        return (self.vectors.T * weights) @ self.vectors
 
     def values(self, root: FloatArray) -> FloatArray:
         """Return tr(X A_i), m values, for X = R R' with ``root`` R (r x r)."""
@@ -206,8 +199,7 @@ class ReducedProblem:
 
     def clip(self, duals: FloatArray) -> FloatArray:
         """Return the nearest duals of the allowed signs."""
-        clipped: FloatArray = np.minimum(np.maximum(duals, self.lower), self.upper)
-        return clipped
+        return np.minimum(np.maximum(duals, self.lower), self.upper)
 
 
 def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal: bool, slack: float) -> ReducedProblem:
@@ -265,8 +257,7 @@ def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tupl
     With F' z = u and u'Xu = 0 the range of X is orthogonal to u. Among matrices of that smaller range the one with
     logarithm Q' log(X0) Q has the least divergence from X0.
     """
-    definite = (spectral.values >= 0).all(axis=1) & (spectral.values > 0).any(axis=1)
-    zero = definite & (spectral.bounds == 0) & (np.array(spectral.senses) != Sense.AT_LEAST)
+    zero = spectral.definite & (spectral.bounds == 0) & (np.array(spectral.senses) != Sense.AT_LEAST)
     if not zero.any():
         return None
     left, singular, _ = np.linalg.svd(np.concatenate(list(spectral.vectors[zero])).T)
@@ -311,14 +302,6 @@ def _assembled(
     return replace(problem, initial=problem.sum_by_constraint(np.einsum("kr,r,kr->k", flat, spectrum, flat)))
 
 
-# Relative rounding of sums and eigenvalues of matrices of some hundred rows.
-_ROUNDING = 1e-14
-# A trace bound this many times larger than the constraints' bounds means that there is no solution.
-_BEYOND = 1e6
-# Duals below this share of the largest, in the units of their constraints, play no part in a conflict.
-_SHARE = 1e-3
-
-
 def trace_bound(problem: ReducedProblem, duals: FloatArray) -> float:
     """Return R / r for M = X in the units of X0, so that X0 has 1; ``inf`` for a proof that there is no such M."""
     if not len(problem):
@@ -327,10 +310,10 @@ def trace_bound(problem: ReducedProblem, duals: FloatArray) -> float:
     weights = np.repeat(np.abs(duals), np.diff(problem.starts))
     total = float(weights @ np.sum((problem.vectors * root) ** 2, axis=1))
     # Both sides are rounded against the bound, so it holds although large duals cancel.
-    gain = float(duals @ problem.bounds) - _ROUNDING * float(np.abs(duals) @ np.abs(problem.bounds))
+    gain = float(duals @ problem.bounds) - _EPS * float(np.abs(duals) @ np.abs(problem.bounds))
     if not gain > 0:
         return 0.0
-    largest = float(np.linalg.eigvalsh(problem.combination(duals) * root[:, None] * root)[-1]) + _ROUNDING * total
+    largest = float(np.linalg.eigvalsh(problem.combination(duals) * root[:, None] * root)[-1]) + _EPS * total
     return gain / largest / problem.rank if largest > 0 else math.inf
 
 

@@ -91,8 +91,7 @@ class LearnedKernel:
     @property
     def kernel(self) -> FloatArray:
         """Return K = G G', n x n."""
-        product: FloatArray = self.factor @ self.factor.T
-        return product
+        return self.factor @ self.factor.T
 
 
 @dataclass

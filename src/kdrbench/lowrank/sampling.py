@@ -1,9 +1,7 @@
-"""Constraints drawn from class labels, and from the neighbours of samples.
+"""Constraints drawn from class labels, and those of maximum variance unfolding from the neighbours of samples.
 
-Constraints for nonlinear dimension reduction: a centred kernel that keeps, or does not stretch, near distances.
-
-What maximum variance unfolding asks for. As equalities on a neighbour graph these have no positive definite solution
-in general, so that no divergence has a minimum; as upper bounds they have, and a start c I with a large c spreads the
+The latter keep near distances, or do not stretch them. As equalities they have no positive definite solution in
+general, so that no divergence has a minimum; as upper bounds they have, and a start c I with a large c spreads the
 samples until the bounds hold them.
 
 Source: Kulis, Sustik, Dhillon, ICML 2006, Section 3, on the constraints; Weinberger, Sha, Saul, "Learning a kernel

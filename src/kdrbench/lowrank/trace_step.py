@@ -19,6 +19,7 @@ J. Matrix Analysis and Applications 15, 1994 (eigenvectors).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -69,8 +70,7 @@ def divided_differences(logs: FloatArray) -> FloatArray:
     close = gap < _CLOSE
     safe = np.where(close, 1.0, gap)
     # exp(larger) (1 - exp(-gap)) / gap neither cancels nor overflows where exp itself does not.
-    differences: FloatArray = np.exp(larger) * np.where(close, 1 - 0.5 * gap, -np.expm1(-safe) / safe)
-    return differences
+    return np.exp(larger) * np.where(close, 1 - 0.5 * gap, -np.expm1(-safe) / safe)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,69 +91,53 @@ class Projection:
     slack: float
 
 
-class _Trace:
-    """g on a scale on which it is nearly linear, with its derivative."""
+def projection_step(projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
+    """Return the clipped step and the spectrum there; ``None`` for the spectrum where nothing moves.
 
-    def __init__(self, projection: Projection, progress: Progress) -> None:
-        self._projection, self._progress = projection, progress
-        lengths = np.exp(projection.logs) @ (projection.rows**2).T
-        self._start = float(lengths @ projection.signs)
-        self.definite = len(projection.rows) == 1
-        self._unit = float(lengths.sum())
-        self.spectrum: Spectrum | None = None
+    The levels that are compared are log g, or asinh(g / unit) where g can be negative: nearly linear in the step.
+    """
+    logs, rows, signs, slack = projection.logs, projection.rows, projection.signs, projection.slack
+    definite, lengths = len(rows) == 1, np.exp(logs) @ (rows**2).T
+    start, unit = float(lengths @ signs), float(lengths.sum())
+    spectrum: Spectrum | None = None
 
-    def gap_at_start(self) -> float:
-        """Return level(g(0)) - level(target), levels being log g, or asinh(g / unit) where g can be negative."""
-        level = math.log(self._start) if self.definite else math.asinh(self._start / self._unit)
-        return level - self._target(0.0)
+    def target(alpha: float) -> float:
+        if definite:
+            return math.log(projection.bound) - (projection.dual + alpha) / slack
+        return math.asinh(projection.bound / unit)
 
-    def _target(self, alpha: float) -> float:
-        """Return the level of the bound when the dual has moved by ``alpha``."""
-        projection = self._projection
-        if self.definite:
-            return math.log(projection.bound) - (projection.dual + alpha) / projection.slack
-        return math.asinh(projection.bound / self._unit)
-
-    def __call__(self, alpha: float) -> tuple[float, float]:
+    def excess(alpha: float) -> tuple[float, float]:
         """Return level(g(alpha)) - level(target) and its derivative; the spectrum is kept."""
-        projection = self._projection
-        self._progress.trace_evaluations += 1
-        self.spectrum = spectrum_of(projection.logs, projection.rows, projection.signs, alpha)
-        turned, values = self.spectrum.turned, self.spectrum.values
+        nonlocal spectrum
+        progress.trace_evaluations += 1
+        spectrum = spectrum_of(logs, rows, signs, alpha)
+        turned, values = spectrum.turned, spectrum.values
         shift = float(values.max())
-        value = float(projection.signs @ (turned**2 @ np.exp(values - shift)))
-        if self.definite:
+        value = float(signs @ (turned**2 @ np.exp(values - shift)))
+        if definite:
             # Far to the left the trace may underflow; its logarithm then says only on which side the root is.
             value = max(value, _TINY)
-        products = (turned.T * projection.signs) @ turned
+        products = (turned.T * signs) @ turned
         slope = float(np.sum(divided_differences(values - shift) * products**2))
-        if self.definite:
+        if definite:
             # Both carry the factor exp(shift), which may overflow; the logarithm does not.
-            gap = math.log(value) + shift - self._target(alpha)
-            return gap, slope / value + 1 / projection.slack
-        scaled = math.exp(min(shift, 700.0)) / self._unit
+            return math.log(value) + shift - target(alpha), slope / value + 1 / slack
+        scaled = math.exp(min(shift, 700.0)) / unit
         level = value * scaled
-        return math.asinh(level) - self._target(alpha), slope * scaled / math.hypot(1, level)
+        return math.asinh(level) - target(alpha), slope * scaled / math.hypot(1, level)
 
-
-def projection_step(projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
-    """Return the clipped step and the spectrum there; ``None`` for the spectrum where nothing moves."""
-    trace = _Trace(projection, progress)
-    gap = trace.gap_at_start()
-    if abs(gap) <= _ROUNDING:
-        return 0.0, None
+    gap = (math.log(start) if definite else math.asinh(start / unit)) - target(0.0)
     # The step has the sign of -gap; the allowed signs of the dual may end it early.
     limit = (projection.lower if gap > 0 else projection.upper) - projection.dual
-    if limit == 0:
+    if abs(gap) <= _ROUNDING or limit == 0:
         return 0.0, None
-    first = -gap / (float(np.sum(projection.rows**2)) + 1 / projection.slack)
-    return _newton(trace, gap, first, limit), trace.spectrum
+    first = -gap / (float(np.sum(rows**2)) + 1 / slack)
+    return _newton(excess, gap, first, limit), spectrum
 
 
-def _evaluated(trace: Any, alpha: float) -> tuple[float, float]:
+def _evaluated(trace: Callable[[float], tuple[float, float]], alpha: float) -> tuple[float, float]:
     """Return by how much the level is beyond the target after the step ``alpha``, and the derivative of that."""
-    gap, slope = trace(alpha)
-    return gap, slope
+    return trace(alpha)
 
 
 def _newton(trace: Any, gap: float, first: float, limit: float) -> float:

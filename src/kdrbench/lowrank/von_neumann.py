@@ -34,8 +34,7 @@ class VonNeumannState:
 
     def root(self) -> FloatArray:
         """Return U exp(diag(d) / 2)."""
-        scaled: FloatArray = self.basis * np.exp(0.5 * self.logs)
-        return scaled
+        return self.basis * np.exp(0.5 * self.logs)
 
 
 class VonNeumann:
@@ -89,8 +88,7 @@ class VonNeumann:
 
     def bounds(self, duals: FloatArray) -> FloatArray:
         """Return b exp(-mu / gamma)."""
-        moved: FloatArray = self.problem.bounds * np.exp(-duals / self.problem.slack)
-        return moved
+        return self.problem.bounds * np.exp(-duals / self.problem.slack)
 
     def slack_cost(self, duals: FloatArray) -> float:
         """Return gamma sum (xi log(xi / b) - xi + b), xi being the moved bounds."""
@@ -103,7 +101,7 @@ class VonNeumann:
     def sweep(self, state: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
         done = self._sweep_given(state, duals, progress)
-        if done and self.problem.traced:
+        if done and self.problem.untraced is not None:
             progress.projections += 1
             progress.changes += int(self.project_onto_trace(state, duals) != 0)
         return done
