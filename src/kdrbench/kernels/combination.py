@@ -1,7 +1,4 @@
-"""Conic combinations of kernels.
-
-Weights of a conic combination of kernels from labels: centred kernel alignment.
-"""
+"""Conic combinations of kernels, and their weights from labels by centred kernel alignment."""
 
 from __future__ import annotations
 

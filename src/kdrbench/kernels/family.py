@@ -1,11 +1,11 @@
 """Kernels K_ij = f(beta_ij) with beta_ij = a' W W' b.
 
-The pairing says what a and b are: the two samples themselves (``DOT``: a = x_i, b = x_j) or their
-difference (``DIFFERENCE``: a = b = x_i - x_j, so that beta is a squared distance). A kernel is fully
-described by f, its first two derivatives and its pairing; surrogate matrices follow from those alone.
+The pairing says what a and b are: the two samples themselves (``DOT``: a = x_i, b = x_j) or their difference
+(``DIFFERENCE``: a = b = x_i - x_j, so that beta is a squared distance). Surrogate matrices follow from f, its first two
+derivatives and the pairing alone.
 
-Source: Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensionality Reduction", NeurIPS
-2019, Definition 1 and Table 3.
+Source: Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensionality Reduction", NeurIPS 2019,
+Definition 1 and Table 3.
 """
 
 from __future__ import annotations
@@ -70,19 +70,15 @@ class Kernel(Protocol):
     @property
     def pairing(self) -> Pairing:
         """What beta is made of."""
-        ...
 
     def value(self, beta: FloatArray) -> FloatArray:
         """Return f(beta)."""
-        ...
 
     def derivative(self, beta: FloatArray) -> FloatArray:
         """Return f'(beta)."""
-        ...
 
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return f''(beta)."""
-        ...
 
 
 Derivatives = Iterator[tuple[float, FloatArray]]
@@ -173,7 +169,9 @@ def _power(
     last = orders[-1]
     lower = _raised(argument, max(degree - last, 0), spare)
     if len(orders) > 1:
-        yield factors[last - 1], _times(argument, lower, spare) if degree >= last else lower
+        # In the memory of the argument where neither is needed again.
+        kept = spare if lower is argument or is_device_array(argument) else argument
+        yield factors[last - 1], multiply(argument, lower, kept) if degree >= last else lower
     yield factors[last], lower
 
 
@@ -186,12 +184,6 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
     for _ in range(exponent - 2):
         power *= base
     return power
-
-
-def _times(base: FloatArray, power: FloatArray, spare: FloatArray | None) -> FloatArray:
-    """Return base times its power, in the memory of the base where neither is needed again."""
-    product: FloatArray = multiply(base, power, spare if power is base or is_device_array(base) else base)
-    return product
 
 
 def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def median_distance(features: FloatArray, *, threads: int = 1) -> float:
     else:
         # Products of this size gain little from threads of BLAS, which would wait for ours.
         with one_blas_thread():
-            low, _, high = _sampled(samples, _pairs_of(samples.n_samples) // 64, np.random.default_rng(0), _BRACKET)
+            low, _, high = _sampled(samples, comb(samples.n_samples, 2) // 64, np.random.default_rng(0), _BRACKET)
             squares = _ranked_squares(samples, ranks, low, high, threads)
     # Of two samples, one of the middle places holds the distance of a sample to itself.
     middle = [0.0] * (2 - len(ranks)) + [samples.unit * float(np.sqrt(square)) for square in squares]
@@ -109,7 +110,7 @@ def estimated_median_distance(
     if is_drawn:
         # More pairs say little beside what the subset leaves open.
         n_pairs = min(n_pairs, _PAIRS_OF_DRAWN * len(features))
-    elif _pairs_of(len(features)) <= n_pairs:
+    elif comb(len(features), 2) <= n_pairs:
         return MedianDistance(median_distance(features), 0.0)
     samples = _Samples(features)
     with one_blas_thread():
@@ -125,10 +126,6 @@ def _positive(median: float, n_samples: int) -> float:
             "give sigma as a number, remove repeated samples, or scale features whose squares underflow"
         )
     return median
-
-
-def _pairs_of(n_samples: int) -> int:
-    return n_samples * (n_samples - 1) // 2
 
 
 def _middle_ranks(n_samples: int) -> list[int]:
@@ -153,7 +150,7 @@ def _sampled(
     groups = larger.reshape(-1, size + 1), smaller.reshape(-1, size)
     squares = np.concatenate([_within(samples, group) for group in groups])
     n_all = drawn_from or n_samples
-    share = (float(np.mean(_middle_ranks(n_all))) + 0.5) / _pairs_of(n_all)
+    share = (float(np.mean(_middle_ranks(n_all))) + 0.5) / comb(n_all, 2)
     of_subset = 2.0 * share * (1.0 - share) / n_samples if n_all > n_samples else 0.0
     deviation = deviations * float(np.hypot(_deviation(n_samples, size, share, len(squares)), of_subset**0.5))
     places = (share + np.array([-deviation, 0.0, 0.0, deviation])) * len(squares) - 0.5

@@ -36,7 +36,7 @@ CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
 # The median distance, exact or estimated where that is said, or that expected of projected samples; or a share of it.
 _MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(?:(exact|estimated) )?median|(projected))")
-# Examples of what it matches.
+# Examples of it.
 _MEDIANS = ["median", "exact median", "estimated median", "0.1 median", "projected", "0.5 projected"]
 # Up to this number of samples, the median is exact even where it need not be.
 EXACT_SAMPLES = 5000
@@ -44,11 +44,10 @@ EXACT_SAMPLES = 5000
 
 @dataclass(frozen=True)
 class Samples:
-    """What a definition is resolved on: features (n x d), q, and the target of alignment (n x r) if any.
+    """What a definition is resolved on: the arguments of :func:`build_kernel`.
 
-    While only ``checking`` a definition, what depends on the samples alone is not asked for. With a ``seed`` medians
-    need not be exact, and may be estimated from groups that it deals. ``drawn_from`` is the number of samples of which
-    these are a random subset, where they are.
+    While only ``checking`` a definition, what depends on the samples alone is not asked for. ``drawn_from`` is the
+    number of samples of which these are a random subset, where they are.
     """
 
     features: FloatArray
@@ -61,28 +60,24 @@ class Samples:
 
 
 def _gaussian(samples: Samples, *, sigma: Any = "median") -> Kernel:
-    if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
-        share = float(fraction[1] or 1.0)
-        if fraction[3]:
-            share *= projected_share(samples.features, samples.n_components)
-        return _median_gaussian(share, fraction[2], samples)
-    if isinstance(sigma, str):
+    if not isinstance(sigma, str):
+        return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
+    if (rule := _MEDIAN.fullmatch(sigma)) is None:
         raise InputError(f"{unknown_name('sigma', sigma, _MEDIANS)} A number > 0 is allowed, too")
-    return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
-
-
-def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gaussian:
-    drawn = samples.drawn_from is not None and samples.drawn_from > len(samples.features)
-    may_err = drawn or (samples.seed is not None and len(samples.features) > EXACT_SAMPLES)
+    share, named, drawn_from = float(rule[1] or 1.0), rule[2], samples.drawn_from
+    if rule[3]:
+        share *= projected_share(samples.features, samples.n_components)
+    drawn = drawn_from is not None and drawn_from > len(samples.features)
     if drawn and named == "exact":
         raise InputError(
-            f"the exact median distance of {samples.drawn_from} streamed samples would need all pairs of them; let "
+            f"the exact median distance of {drawn_from} streamed samples would need all pairs of them; let "
             "sigma be 'median', whose standard error is stated, or a number"
         )
+    may_err = drawn or (samples.seed is not None and len(samples.features) > EXACT_SAMPLES)
     if named == "exact" or (named is None and not may_err):
         return Gaussian(share * median_distance(samples.features, threads=samples.threads))
     rng = np.random.default_rng(samples.seed or 0)
-    estimate = estimated_median_distance(samples.features, rng, drawn_from=samples.drawn_from)
+    estimate = estimated_median_distance(samples.features, rng, drawn_from=drawn_from)
     return EstimatedGaussian(share * estimate.value, share * estimate.standard_error)
 
 
@@ -111,9 +106,8 @@ def _combination(samples: Samples, *, members: Any = None, weights: Any = "given
     definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
     for definition in definitions:
         check_definition(definition)
-    kernels = [
-        kernel for definition in definitions if not isinstance(kernel := _build(definition, samples), Combination)
-    ]
+    built = [_build(definition, samples) for definition in definitions]
+    kernels = [kernel for kernel in built if not isinstance(kernel, Combination)]
     if len(kernels) < len(members):
         raise InputError("a combination's members must be single kernels, not combinations")
     if weights == "alignment" and not samples.checking:
