@@ -53,11 +53,10 @@ class Dataset:
 
     def labelling(self, name: str) -> Labelling:
         """Return a further labelling by name; ``DataError`` naming those there are."""
-        for labelling in self.labellings:
-            if labelling.name == name:
-                return labelling
-        allowed = [labelling.name for labelling in self.labellings]
-        raise DataError(f"data set {self.name!r}: {unknown_name('labelling', name, allowed)}")
+        by_name = {labelling.name: labelling for labelling in self.labellings}
+        if name not in by_name:
+            raise DataError(f"data set {self.name!r}: {unknown_name('labelling', name, list(by_name))}")
+        return by_name[name]
 
 
 def check_dataset(dataset: Dataset) -> None:
@@ -71,7 +70,12 @@ def check_dataset(dataset: Dataset) -> None:
         raise DataError(
             f"data set {name!r}: {features.shape[1]} features but {len(dataset.feature_names)} feature names"
         )
-    _check_finite(dataset)
+    if (is_bad := ~np.isfinite(features)).any():
+        row, column = np.argwhere(is_bad)[0]
+        raise DataError(
+            f"data set {name!r} holds {is_bad.sum()} NaN or infinite values, the first in sample {row}, "
+            f"feature {dataset.feature_names[column]!r}; leave such samples out or impute them in the parser"
+        )
     if labelled and len(dataset.class_names) < 2:
         raise DataError(f"data set {name!r} has {len(dataset.class_names)} class(es); at least 2 are needed")
     for labelling in dataset.labellings:
@@ -80,16 +84,6 @@ def check_dataset(dataset: Dataset) -> None:
                 f"data set {name!r}: labelling {labelling.name!r} has {labelling.codes.size} labels for "
                 f"{features.shape[0]} samples"
             )
-
-
-def _check_finite(dataset: Dataset) -> None:
-    is_bad = ~np.isfinite(dataset.features)
-    if is_bad.any():
-        row, column = np.argwhere(is_bad)[0]
-        raise DataError(
-            f"data set {dataset.name!r} holds {is_bad.sum()} NaN or infinite values, the first in sample {row}, "
-            f"feature {dataset.feature_names[column]!r}; leave such samples out or impute them in the parser"
-        )
 
 
 @dataclass(frozen=True)

@@ -81,19 +81,20 @@ def _check_entry(entry: DatasetEntry, dataset: Dataset) -> None:
     """Raise ``DataError`` unless the data are the registered ones."""
     check_dataset(dataset)
     _check_registered(entry, "shape", dataset.features.shape, (entry.n_samples, entry.n_features))
-    counts = _counts(dataset.class_names, dataset.labels)
+    counts = class_counts(dataset.class_names, dataset.labels)
     if entry.content_sha256:
         _check_registered(entry, "classes", counts, entry.classes)
     else:
         # In a file of one's own the classes have whatever names one gives them.
         _check_registered(entry, "class sizes", sorted(counts.values()), sorted(entry.class_counts))
-    labellings = {label.name: _counts(label.class_names, label.codes) for label in dataset.labellings}
+    labellings = {label.name: class_counts(label.class_names, label.codes) for label in dataset.labellings}
     _check_registered(entry, "labellings", labellings, entry.labellings)
     if entry.content_sha256:
         _check_registered(entry, "values with SHA-256", dataset.content_sha256, entry.content_sha256)
 
 
-def _counts(names: tuple[str, ...], codes: NDArray[np.int64]) -> dict[str, int]:
+def class_counts(names: tuple[str, ...], codes: NDArray[np.int64]) -> dict[str, int]:
+    """Return the number of samples of each class by its name."""
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets.dataset import Dataset, check_dataset
-from kdrbench.datasets.load import from_parsed
+from kdrbench.datasets.load import class_counts, from_parsed
 from kdrbench.datasets.parsers import Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.datasets.tables import LOADERS
@@ -98,7 +98,6 @@ def _state(path: object) -> tuple[int, ...]:
 def _entry(name: str, loader: type, definition: str, state: tuple[int, ...]) -> DatasetEntry:
     # A loader's file that has changed is another class, and a data file another state: so another entry.
     dataset = load_own(name, json.loads(definition))
-    counts = np.bincount(dataset.labels, minlength=len(dataset.class_names)).tolist()
     return DatasetEntry(
         name=name,
         label=str(getattr(loader, "label", name)),
@@ -108,7 +107,7 @@ def _entry(name: str, loader: type, definition: str, state: tuple[int, ...]) -> 
         parser="",
         n_samples=dataset.features.shape[0],
         n_features=dataset.features.shape[1],
-        classes=dict(zip(dataset.class_names, counts, strict=True)),
+        classes=class_counts(dataset.class_names, dataset.labels),
         content_sha256=dataset.content_sha256,
     )
 

@@ -259,11 +259,10 @@ def matlab_arrays(path: Path, *, features: str, labels: str, classes: Mapping[st
     except Exception as error:
         # scipy raises whatever its reader stumbles over.
         raise DataError(f"{path} is not a readable MATLAB 5 file: {error}") from error
-    values, codes = content[features], content[labels].ravel()
-    unknown = {str(code) for code in codes.tolist()} - set(classes)
-    if unknown or len(codes) != len(values):
+    values, codes = content[features], [str(code) for code in content[labels].ravel().tolist()]
+    if not set(codes) <= set(classes) or len(codes) != len(values):
         raise DataError(f"{path}: {labels!r} does not hold {len(values)} labels out of {', '.join(classes)}")
-    return Parsed(values, [classes[str(code)] for code in codes.tolist()], _numbered(values.shape[1]))
+    return Parsed(values, [classes[code] for code in codes], _numbered(values.shape[1]))
 
 
 def _generated(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,33 +44,28 @@ class PreparedFolder:
         workflow prepares it.
         """
         path = self.folder / f"{name}.npz"
-        try:
+        with suppress(DamagedError):
             return self._read(name, path)
-        except DamagedError:
-            pass
         with locked(path.with_name(f".{path.name}.lock")):
             try:
                 # Another job may have made it while this one waited.
                 return self._read(name, path)
             except DamagedError as damage:
                 print(f"kdrbench: {damage}; it is made again", file=sys.stderr)
-                return self._make_again(name, path)
+            try:
+                dataset = load_defined(name, self.definitions.get(name, {}), self.mirror)
+            except KdrbenchError as error:
+                if not path.is_dir():
+                    path.unlink(missing_ok=True)
+                raise DataError(f"{path} is to be made again, but {error}") from error
+            drop_unfinished(path)
+            save_prepared(dataset, path)
+            return dataset
 
     def _read(self, name: str, path: Path) -> Dataset:
         dataset, expected = load_prepared(path), self.sha256.get(name)
         if expected and dataset.content_sha256 != expected:
             raise DamagedError(f"{path} holds values with SHA-256 {dataset.content_sha256}, not {expected}")
-        return dataset
-
-    def _make_again(self, name: str, path: Path) -> Dataset:
-        try:
-            dataset = load_defined(name, self.definitions.get(name, {}), self.mirror)
-        except KdrbenchError as error:
-            if not path.is_dir():
-                path.unlink(missing_ok=True)
-            raise DataError(f"{path} is to be made again, but {error}") from error
-        drop_unfinished(path)
-        save_prepared(dataset, path)
         return dataset
 
 
@@ -97,28 +93,25 @@ def load_prepared(path: Path) -> Dataset:
     if not path.is_file():
         raise DamagedError(f"{path} is {'no file' if path.exists() else 'missing'}")
     try:
-        return _read_prepared(path)
-    # Which error it is depends on where in a broken archive its reader stumbles.
-    except Exception as error:
-        raise DamagedError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
-
-
-def _read_prepared(path: Path) -> Dataset:
-    # numpy leaves a file open that it cannot read.
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-        count = sum(key.startswith("labelling_") and key.endswith("_name") for key in arrays)
-        return Dataset(
-            name=str(arrays["name"]),
-            features=np.ascontiguousarray(arrays["features"], dtype=np.float64),
-            labels=arrays["labels"].astype(np.int64),
-            feature_names=tuple(arrays["feature_names"].tolist()),
-            class_names=tuple(arrays["class_names"].tolist()),
-            labellings=tuple(
+        # numpy leaves a file open that it cannot read.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            count = sum(key.startswith("labelling_") and key.endswith("_name") for key in arrays)
+            labellings = [
                 Labelling(
                     str(arrays[f"labelling_{number}_name"]),
                     arrays[f"labelling_{number}_codes"].astype(np.int64),
                     tuple(arrays[f"labelling_{number}_classes"].tolist()),
                 )
                 for number in range(count)
-            ),
-        )
+            ]
+            return Dataset(
+                name=str(arrays["name"]),
+                features=np.ascontiguousarray(arrays["features"], dtype=np.float64),
+                labels=arrays["labels"].astype(np.int64),
+                feature_names=tuple(arrays["feature_names"].tolist()),
+                class_names=tuple(arrays["class_names"].tolist()),
+                labellings=tuple(labellings),
+            )
+    # Which error it is depends on where in a broken archive its reader stumbles.
+    except Exception as error:
+        raise DamagedError(f"{path} cannot be read ({type(error).__name__}: {error})") from error

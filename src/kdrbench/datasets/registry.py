@@ -167,14 +167,13 @@ def read_registry(text: str) -> dict[str, DatasetEntry]:
 def _of_size(values: dict[str, Any], size: int, sha256: str) -> dict[str, Any]:
     names = list(values["classes"])
     counts = [size // len(names) + (code < size % len(names)) for code in range(len(names))]
-    changed = {
+    return {key: value for key, value in values.items() if key != "series"} | {
         "label": f"{values['label']} {size}",
         "n_samples": size,
         "classes": dict(zip(names, counts, strict=True)),
         "content_sha256": sha256,
         "options": {**values["options"], "n": size},
     }
-    return {key: value for key, value in {**values, **changed}.items() if key != "series"}
 
 
 def _entry(name: str, values: dict[str, Any]) -> DatasetEntry:
