@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.inference.refits import check_samples, fitted, in_order, seed_of, seeded, with_shared_bandwidth
+from kdrbench.inference.refits import fitted, in_order, prepared, with_shared_bandwidth
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_value
 from kdrbench.solvers.geometry.certificate import Certificate
@@ -77,9 +77,7 @@ def atlas(
         raise InputError(f"an atlas is of an InterpretableKDR that learns from labels, got {estimator!r}")
     check_value("n_starts", n_starts, COUNT)
     check_value("angle_deg", angle_deg, POSITIVE)
-    check_samples(X, y)
-    seed = seed_of(random_state)
-    subject = seeded(estimator, seed)
+    subject, _, seed = prepared(estimator, X, y, random_state)
     model = fitted(subject, X, y)
     shared = with_shared_bandwidth(subject, model).set_params(n_components=len(model.components_))
     shape = model.components_.T.shape

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import check_samples, seed_of, seeded
+from kdrbench.inference.refits import prepared
 from kdrbench.inference.resampling import (
     SCHEMES,
     Encoded,
@@ -126,9 +126,7 @@ def bootstrap_angles(
     check_value("confidence", confidence, FRACTION)
     check_value("scheme", scheme, SCHEMES)
     samples = X if isinstance(estimator, Pipeline) or not is_numeric(X) else check_array(X, input_name="X")
-    check_samples(samples, y)
-    seed, known = seed_of(random_state), np.asarray(y)
-    subject = seeded(estimator, seed)
+    subject, known, seed = prepared(estimator, samples, y, random_state)
     parts = encoded(clone(subject).fit(samples, known), samples)
     reference = _directions(projection_of(parts.model, parts.features), estimator)
     refits = refitted_projections(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
@@ -21,7 +21,7 @@ from kdrbench.inference.permutation import (
     refitted_statistic,
     sequential_test,
 )
-from kdrbench.inference.refits import check_samples, in_order, seed_of, seeded
+from kdrbench.inference.refits import in_order, prepared
 from kdrbench.inference.resampling import encoded, is_numeric, projection_of
 from kdrbench.inference.statistics import statistic_of
 from kdrbench.kernels.family import FloatArray
@@ -89,9 +89,16 @@ def choose_n_components(
     ----------
     Cook, Yin, "Dimension reduction and visualization in discriminant analysis", Aust. N. Z. J. Stat. 43, 2001.
     """
-    _check_limits(alpha, n_permutations, max_exceedances)
-    seed, known = seed_of(random_state), np.asarray(y)
-    subject, features = _numeric(seeded(estimator, seed), X, known)
+    check_limits(n_permutations, max_exceedances)
+    check_value("alpha", alpha, FRACTION)
+    if 1.0 / (n_permutations + 1) > alpha:
+        raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
+    subject, known, seed = prepared(estimator, X, y, random_state)
+    if not is_numeric(X):
+        # Of a mixed frame the last steps learn from what the first ones make of it.
+        parts = encoded(clone(subject).fit(X, known), X)
+        X, subject = parts.features, clone(parts.model)
+    features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
     n_features = features.shape[1]
     check_value("max_components", max_components, optional(whole(1, n_features - 1, "n_features - 1")))
     tests: list[PermutationTest] = []
@@ -108,23 +115,6 @@ def choose_n_components(
             break
         kept = projection_of(model, features)
     return TestedComponents(sum(test.p_value <= alpha for test in tests), tuple(tests))
-
-
-def _check_limits(alpha: float, n_permutations: int, max_exceedances: int | None) -> None:
-    check_limits(n_permutations, max_exceedances)
-    check_value("alpha", alpha, FRACTION)
-    if 1.0 / (n_permutations + 1) > alpha:
-        raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
-
-
-def _numeric(estimator: Any, X: Any, known: NDArray[Any]) -> tuple[Any, FloatArray]:
-    """Return the estimator and features as numbers: of a mixed frame the last steps, and what the first make of it."""
-    check_samples(X, known)
-    if not is_numeric(X):
-        parts = encoded(clone(estimator).fit(X, known), X)
-        X, estimator = parts.features, clone(parts.model)
-    features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
-    return estimator, features
 
 
 def _with_components(estimator: Any, n_components: int) -> Any:
@@ -152,5 +142,4 @@ def _permuted_rests(
     seen = white @ basis @ basis.T
     rests = white - seen
     for number in range(n_permutations):
-        order: NDArray[np.intp] = permuted_places(len(features), (*key, number))
-        yield mean + (seen + rests[order]) @ back
+        yield mean + (seen + rests[permuted_places(len(features), (*key, number))]) @ back

@@ -15,7 +15,7 @@ from kdrbench.inference.permutation import (
     permuted_places,
     sequential_test,
 )
-from kdrbench.inference.refits import check_samples, classes_of, embedded, seed_of, seeded
+from kdrbench.inference.refits import check_samples, classes_of, embedded, prepared, seed_of
 from kdrbench.inference.statistics import gamma_of, in_unit, rms_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, check_value
@@ -87,19 +87,17 @@ def held_out_test(
 ) -> PermutationTest:
     """Test a projection by one fit: learned from half of the samples, tested on the others in linear time.
 
-    The estimator is fitted to half of the samples, split by classes. The others are projected, and
-    :func:`linear_time_hsic` tests whether their projection depends on their labels. The null hypothesis is that samples
-    are independent and y says nothing about X. One fit is enough, whatever the estimator; but fewer samples are learned
-    from, so that weak dependence is found more often by :func:`.permutation_test`.
+    Halves are split by classes, and :func:`linear_time_hsic` tests whether the projection of the second half depends on
+    its labels. The null hypothesis is that samples are independent and y says nothing about X. As fewer samples are
+    learned from, weak dependence is found more often by :func:`.permutation_test`.
 
     Raises as these two functions do.
     """
-    check_samples(X, y)
-    seed, known = seed_of(random_state), np.asarray(y)
+    subject, known, seed = prepared(estimator, X, y, random_state)
     learned_from, others, labels, hidden = train_test_split(
         X, known, test_size=0.5, stratify=classes_of(known), random_state=seed
     )
-    projected = embedded(seeded(estimator, seed).fit(learned_from, labels), others)
+    projected = embedded(subject.fit(learned_from, labels), others)
     return linear_time_hsic(
         projected, hidden, n_permutations=n_permutations, max_exceedances=max_exceedances, random_state=seed
     )

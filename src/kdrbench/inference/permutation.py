@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from kdrbench.errors import InputError
-from kdrbench.inference.refits import check_samples, fitted, in_order, seed_of, seeded, with_shared_bandwidth
+from kdrbench.inference.refits import fitted, in_order, prepared, with_shared_bandwidth
 from kdrbench.inference.statistics import Statistic, statistic_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, check_value, optional
@@ -95,9 +95,7 @@ def permutation_test(
     Ojala, Garriga, "Permutation tests for studying classifier performance", JMLR 11, 2010.
     """
     check_limits(n_permutations, max_exceedances)
-    check_samples(X, y)
-    seed, known = seed_of(random_state), np.asarray(y)
-    subject = seeded(estimator, seed)
+    subject, known, seed = prepared(estimator, X, y, random_state)
     # Warnings about this fit are shown: there is one of it.
     model = clone(subject).fit(X, known)
     measure = statistic_of(statistic, model)

@@ -42,6 +42,13 @@ def seeded(estimator: Any, seed: int) -> Any:
     return clone(estimator).set_params(**states)
 
 
+def prepared(estimator: Any, X: Any, y: ArrayLike, random_state: Any) -> tuple[Any, NDArray[Any], int]:
+    """Return a seeded clone, y as an array, and the seed; ``InputError`` for another y or no estimator."""
+    check_samples(X, y)
+    seed = seed_of(random_state)
+    return seeded(estimator, seed), np.asarray(y), seed
+
+
 def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
     """Return a fitted clone; refits that end at their limit of iterations do so silently, as they are many."""
     with warnings.catch_warnings():
@@ -61,9 +68,8 @@ def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
     So it is for a Gaussian ``InterpretableKDR`` that learns from labels. Others are returned as they are: a combination
     of kernels may be aligned with the labels, and steps of a pipeline may have chosen features by them.
     """
-    if not isinstance(estimator, InterpretableKDR) or estimator.paradigm != "supervised":
-        return estimator
-    if estimator.kernel not in ("gaussian", "rbf"):
+    supervised = isinstance(estimator, InterpretableKDR) and estimator.paradigm == "supervised"
+    if not supervised or estimator.kernel not in ("gaussian", "rbf"):
         return estimator
     return clone(estimator).set_params(kernel=Gaussian(model.kernel_.sigma), kernel_params=None, sigma=None, gamma=None)
 
