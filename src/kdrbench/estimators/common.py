@@ -1,4 +1,4 @@
-"""What estimators share: classes as labels, and what their parameters say."""
+"""What estimators share: checks of samples and labels, linear maps, and the loadings of groups of features."""
 
 from __future__ import annotations
 
@@ -52,12 +52,11 @@ def _warn_of_kernel_matrix(features: FloatArray) -> None:
     bounds = np.sqrt(np.abs(diagonal))
     symmetric = (diagonal > 0.0).all() and np.allclose(features, features.T, rtol=1e-9, atol=1e-9 * diagonal.max())
     if symmetric and (np.abs(features) <= np.outer(bounds, bounds) * (1.0 + 1e-9)).all():
-        warnings.warn(
+        message = (
             f"X is {n_samples} x {n_samples}, symmetric and like a kernel matrix, but is taken as features; if it is a "
-            "kernel, say kernel='precomputed'",
-            UserWarning,
-            5,
+            "kernel, say kernel='precomputed'"
         )
+        warnings.warn(message, UserWarning, 5)
 
 
 def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
@@ -130,24 +129,22 @@ def grouped_loadings(
 
 @dataclass(frozen=True)
 class TransformerMap:
-    """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
-
-    It may be any that is affine: scikit-learn's, those of kdrbench, those of other packages for metric learning.
-    """
+    """Any affine transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A."""
 
     transformer: Any
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A (D x d) for ``features`` (n x D); ``InputError`` where it is no transformer, or not affine."""
+        name = type(self.transformer).__name__
         if not hasattr(self.transformer, "transform"):
             raise InputError(
-                f"{type(self.transformer).__name__} does not transform samples; a learner is a transformer such as "
-                "kdrbench.estimators.LMNN, and a classifier comes after KPCATrick in a pipeline"
+                f"{name} does not transform samples; a learner is a transformer such as kdrbench.estimators.LMNN, and "
+                "a classifier comes after KPCATrick in a pipeline"
             )
         if (learned := linear_map(clone(self.transformer).fit(features, labels), features)) is None:
             raise InputError(
-                f"{type(self.transformer).__name__} is no linear map of its features, so the KPCA trick does not apply;"
-                " give a learner of Mahalanobis distances"
+                f"{name} is no linear map of its features, so the KPCA trick does not apply; give a learner of "
+                "Mahalanobis distances"
             )
         return learned
 

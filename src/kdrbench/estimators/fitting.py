@@ -98,12 +98,7 @@ class Fit(NamedTuple):
 
 
 def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
-    """Return what an estimator learns in the span of the features; shows progress if ``verbose``.
-
-    Warns with ``ConvergenceWarning`` when the solver ended before its tolerance, and of clusters that are doubtful.
-
-    Raises ``InputError`` for contradictory parameters, and for what the samples do not allow.
-    """
+    """Return what an estimator learns in the span of the features; errors and warnings are those of its ``fit``."""
     definitions = definitions_of(estimator)
     known = known_samples(estimator, definitions, X, y, sample_weight)
     if known.continuous:
@@ -148,13 +143,9 @@ def _eliminated(
 ) -> tuple[_Search, Learned, list[str]]:
     """Return the search among ``max_features`` features, what it leads to by the same kernel, and its warnings.
 
-    Features are left out, half of them at a time, and W is learned again from what is left of it. Those go whose
-    squared weights, times their components' shares of the objective, have the least sum.
+    Recursive feature elimination, as :class:`.InterpretableKDR` describes it (its reference [2]).
 
     Raises ``InputError`` where the features that are left span fewer dimensions than there are components.
-
-    Source: recursive feature elimination, Guyon, Weston, Barnhill, Vapnik, "Gene selection for cancer classification
-    using support vector machines", Machine Learning 46, 2002.
     """
     limit, n_components = search.estimator.max_features, best.projection.shape[1]
     left, warned = np.setdiff1d(np.arange(search.span.n_features), search.span.constant), list[str]()
@@ -307,13 +298,11 @@ class _Search:
         check_memory(8.0 * entries, f"a fit of {type(self.estimator).__name__} to {n_samples} samples", way_out)
 
     def kernel(self, n_components: int) -> AnyKernel:
-        """Return the kernel that is asked for, resolved on the samples by the estimator's ``n_jobs`` threads.
+        """Return the kernel that is asked for, resolved on the samples; ``InputError`` where they do not allow it.
 
-        A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer,
-        else 0: a fit without random starts is the same in every run. Of samples that are streamed, a random subset is
-        drawn. With sample weights a median is that of samples repeated as often (:func:`_repeated`).
-
-        Raises ``InputError`` where the samples do not allow it.
+        The seed of an estimated median is the ``random_state`` if that is an integer, else 0: a fit without random
+        starts is the same in every run. Of samples that are streamed, a random subset is drawn. With sample weights a
+        median is that of samples repeated as often (:func:`_repeated`).
         """
         state, kernel, weights = self.estimator.random_state, self.definitions.kernel, self.known.weights
         is_combination, features = self.definitions.family == "combination", self.known.features
@@ -341,9 +330,7 @@ class _Search:
     def starts(self, problem: Problem, n_components: int) -> Iterator[FloatArray]:
         """Yield the orthonormal r x q starts that the estimator asks for; without any, those of its solver's own.
 
-        ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
-        higher where Phi_0 starts. Rows are given for all d features, of which r are the span's.
-
+        Of more than q given rows, for all d features, the first q are taken, unless F is higher where Phi_0 starts.
         Raises ``InputError`` for an unknown name, or an array that is no start.
         """
         start, count = self.estimator.start, self.estimator.n_init
@@ -385,11 +372,9 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
 
 
 def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False) -> Evaluation:
-    """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
+    """Return the evaluation that ``options`` and scikit-learn's ``n_jobs`` ask for; ``InputError`` for other options.
 
     Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix.
-
-    Raises ``InputError`` for an unknown option, or values that are not allowed.
     """
     check_names("option of evaluation", options or {}, _ALLOWED)
     named = dict(options or {})

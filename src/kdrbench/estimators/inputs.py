@@ -45,8 +45,8 @@ _CONTINUOUS = "target='continuous'"
 class Known(NamedTuple):
     """Features (n x d), what is known of the samples, their weights > 0 if any, and the type of what is learned.
 
-    Features are a float64 array, samples that are read in passes, or a tensor where it was. The type is float32 for
-    arrays of it, and float64 otherwise. ``continuous``: what is known are targets, and no classes.
+    Features are a float64 array, samples that are read in passes, or a tensor where it was. ``continuous``: what is
+    known are targets, and no classes.
     """
 
     features: Any
@@ -136,8 +136,8 @@ def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple
 def accepts_sparse(estimator: Any) -> bool:
     """Return whether a fit takes sparse samples: class labels, and a kernel that is sums over samples."""
     continuous = estimator.target == CONTINUOUS or "target_kernel" in (estimator.paradigm_params or {})
-    families = {**dict.fromkeys(STREAMED_FAMILIES), **KERNEL_ALIASES}
-    return bool(estimator.paradigm == "supervised" and estimator.kernel in tuple(families) and not continuous)
+    families = (*STREAMED_FAMILIES, *KERNEL_ALIASES)
+    return bool(estimator.paradigm == "supervised" and estimator.kernel in families and not continuous)
 
 
 def _check_summed(asked: Definitions, samples: str, way_out: str) -> None:
@@ -258,11 +258,9 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
 
 
 def projected(estimator: Any, X: Any, components: FloatArray) -> Any:
-    """Return X W for samples of a fitted estimator and W' = ``components``.
+    """Return X W for samples of a fitted estimator and W' = ``components``; ``ValueError`` for other features.
 
-    Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device, of its type;
-    sparse samples stay sparse.
-    Raises ``ValueError`` for samples of another number of features.
+    Of a Dask array it is a lazy one, of an iterable of chunks a generator, of a tensor one on its device, of its type.
     """
     if is_streamed(X):
         return _projected_chunks(estimator, X, components)

@@ -71,7 +71,8 @@ class Constraints:
         excess = self.values(factor) - self.bounds
         senses = np.array(self.senses)
         missed = np.where(senses == Sense.AT_MOST, excess, -excess)
-        return np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
+        amounts: FloatArray = np.where(senses == Sense.EQUAL, np.abs(excess), np.maximum(missed, 0.0))
+        return amounts
 
     def take(self, numbers: ArrayLike) -> Constraints:
         """Return the constraints with these numbers, in this order."""

@@ -225,7 +225,7 @@ class RandomAxes(LinearMap, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return X @ components_.T."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T)
+        return self._mapped(validate_data(self, X, dtype=np.float64, reset=False))
 
 
 @dataclass(repr=False, eq=False)

@@ -89,7 +89,10 @@ class KernelDiscriminantAnalysis(Reducer):
         if not ridge > 0.0:
             raise InputError("the kernel is constant or not positive semidefinite on these samples; choose another one")
         gram[np.diag_indices(n_samples)] += ridge
-        basis = _class_contrasts(response)
+        # An orthonormal basis (n x (k - 1)) of the class indicators less their means.
+        indicators = response.indicators()
+        sizes = np.sqrt(indicators.sum(axis=0))
+        basis = (indicators / sizes) @ null_space(sizes[None, :])
         try:
             # The transpose is in Fortran's order, so that it is factored in place.
             solved = cho_solve(cho_factor(gram.T, lower=True, overwrite_a=True), basis)
@@ -117,13 +120,6 @@ def _gram(kernel: Kernel, left: FloatArray, right: FloatArray) -> FloatArray:
     if not np.isfinite(gram).all():
         raise InputError("the kernel overflows on these samples: scale the features")
     return gram
-
-
-def _class_contrasts(response: Response) -> FloatArray:
-    """Return an orthonormal basis (n x (k - 1)) of the class indicators less their means."""
-    indicators = response.indicators()
-    sizes = np.sqrt(indicators.sum(axis=0))
-    return np.asarray((indicators / sizes) @ null_space(sizes[None, :]))
 
 
 @dataclass(repr=False, eq=False)

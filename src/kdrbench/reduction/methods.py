@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from kdrbench.errors import InputError, unknown_name
@@ -48,7 +48,7 @@ def _of(place: str, **options: Any) -> Factory:
     """Return the factory of the class at ``module:Class``, which gets ``random_state`` if it has the parameter."""
 
     def factory(n_components: int, random_state: int | None) -> Any:
-        made = _class_at(place)
+        made = resolve_name(place)
         seed = {"random_state": random_state} if "random_state" in inspect.signature(made).parameters else {}
         return made(n_components=n_components, **seed, **options)
 
@@ -57,27 +57,14 @@ def _of(place: str, **options: Any) -> Factory:
 
 def _leading(place: str, **options: Any) -> Factory:
     """Return the factory of the leading components of a learner that keeps all dimensions."""
-
-    def factory(n_components: int, random_state: int | None) -> Any:
-        leading = _class_at("kdrbench.reduction:LeadingComponents")
-        return leading(_class_at(place)(**options), n_components)
-
-    return factory
+    leading = "kdrbench.reduction:LeadingComponents"
+    return lambda n_components, _: resolve_name(leading)(resolve_name(place)(**options), n_components)
 
 
 def _shuffled(name: str) -> Factory:
     """Return the factory of the method of a name, fitted on shuffled labels."""
-
-    def factory(n_components: int, random_state: int | None) -> Any:
-        shuffled = _class_at("kdrbench.reduction:ShuffledLabels")
-        return shuffled(build_reducer(name, n_components, random_state), random_state=random_state)
-
-    return factory
-
-
-def _class_at(place: str) -> Any:
-    module, name = place.split(":")
-    return getattr(import_module(module), name)
+    shuffled = "kdrbench.reduction:ShuffledLabels"
+    return lambda n_components, seed: resolve_name(shuffled)(build_reducer(name, n_components, seed), random_state=seed)
 
 
 _KDR = "kdrbench.estimators:InterpretableKDR"
