@@ -109,10 +109,7 @@ def is_picture(entry: DatasetEntry) -> bool:
 
 
 def picture_bytes(name: str, *, mirror: str | None = None) -> bytes:
-    """Return the verified PNG file of a data set.
-
-    Raises ``DataError`` when the set is unknown or no picture, or the file cannot be had.
-    """
+    """Return the verified PNG file of a data set; ``DataError`` for an unknown set, or one that is no picture."""
     entry = find_entry(name)
     if not is_picture(entry):
         raise DataError(f"data set {name!r} is no image of which the colours are the samples")

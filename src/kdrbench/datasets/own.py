@@ -2,14 +2,11 @@
 
     datasets:
       mine: {loader: path/to/my_data.py}
-      flowers: {loader: csv, path: flowers.csv, target: species}
-
-Files of tables need no class of the user's own (:mod:`kdrbench.datasets.tables`).
 
 ``load()`` returns features (n x d) and n labels of any type that sorts, and the names of the features if they have any.
-What the registry says of other sets is taken from the values themselves; ``label``, ``title``, ``licence`` and
-``citation`` of the class are used where it has them. The data are loaded whenever a configuration is read, which is how
-a changed value is noticed: its hash is part of each run.
+Files of tables need no class of the user's own (:mod:`kdrbench.datasets.tables`). What the registry says of other sets
+is taken from the values themselves; ``label``, ``title``, ``licence`` and ``citation`` of the class are used where it
+has them. The data are loaded whenever a configuration is read: the hash of their values is part of each run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """From a source to arrays: a parser for each format, a generator or a function of scikit-learn where there is no file.
 
-A parser takes the paths of the entry's verified files, in the registry's order, and the entry's options by name; a
-bundled or generated set has no files. Whatever is wrong with a file is a ``DataError`` that names it. ``PARSERS`` holds
-all of them by the names that the registry uses.
+A parser takes the paths of the entry's verified files, in the registry's order, and the entry's options by name.
+Whatever is wrong with a file is a ``DataError`` that names it. ``PARSERS`` holds them by the registry's names.
 """
 
 from __future__ import annotations
@@ -168,8 +167,8 @@ def labelled_kernel(path: Path, *, n: int) -> Parsed:
 def cmu_faces(path: Path) -> Parsed:
     """Read the quarter-size images, sorted by name; labels are the persons; pose, expression and eyes are further ones.
 
-    A tar archive of PGM files, whose names say who, which pose, what expression, which eyes. Bytes are taken as they
-    are: each image announces another largest value, and rescaling by it changes them.
+    A tar archive of PGM files. Bytes are taken as they are: each image announces another largest value, and rescaling
+    by it changes them.
     """
     members = {}
     try:
@@ -204,10 +203,7 @@ def _pixels(content: bytes, where: str) -> NDArray[np.uint8]:
 
 
 def idx_images(images: Path, labels: Path) -> Parsed:
-    """Read gzipped images and labels; features are the pixels row by row, unscaled bytes 0 to 255.
-
-    The format: a magic number, big-endian sizes, then unsigned bytes.
-    """
+    """Read gzipped images and labels: a magic number, big-endian sizes, then unsigned bytes, the pixels row by row."""
     pixels, digits = _idx_array(images, 3), _idx_array(labels, 1)
     _, height, width = pixels.shape
     return Parsed(pixels.reshape(len(pixels), -1), digits.tolist(), _places(height, width))

@@ -161,10 +161,7 @@ class CsvTable:
         return [str(name) for name in given]
 
     def _without_row_names(self, table: Words, target: str) -> Words:
-        """Leave out columns that number or name the rows, with a warning.
-
-        In a file that is sorted by class such a column tells the class.
-        """
+        """Leave out columns that number or name the rows, with a warning: in a sorted file they tell the class."""
         kept = dict(table)
         for name, words in ((name, table[name].tolist()) for name in table if name != target):
             if name == "" or (name.lower() in _ROW_NAMES and _are_names(words)):

@@ -178,7 +178,8 @@ class _Search:
         named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
         self.solver = self._solver(method_of(named) or dict(estimator.solver))
-        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, self._is_rough())
+        rough = definitions.is_gaussian and self._is_rough()
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough)
         task = build_task(
             definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
         )
@@ -203,13 +204,14 @@ class _Search:
         return bool(by_default and is_plain and self.estimator.tol is None)
 
     def _is_rough(self) -> bool:
-        # Rounds of a clustering by the papers' rule end when eigenvalues settle to 1 % anyway.
-        if not self.definitions.is_gaussian or self.estimator.tol is not None:
-            return False
-        n_samples = self.known.features.shape[0]
+        """Return whether there are many samples, of which nothing more exact is asked for than default."""
         if self.definitions.paradigm == "supervised":
-            return bool(n_samples >= _ROUGH_SAMPLES)
-        return bool(n_samples >= _ROUGH_CLUSTERS and self.definitions.settings.get("rule") != "joint")
+            is_large = self.known.features.shape[0] >= _ROUGH_SAMPLES
+        else:
+            # Rounds by the papers' rule end when eigenvalues settle to 1 % anyway.
+            is_large = self.known.features.shape[0] >= _ROUGH_CLUSTERS
+            is_large = is_large and self.definitions.settings.get("rule") != "joint"
+        return bool(is_large and self.estimator.tol is None)
 
     def _competes_on_some(self, kernel: AnyKernel) -> bool:
         """Return whether starts of a clustering compete on some samples: where it need be no more exact than default.
@@ -219,9 +221,7 @@ class _Search:
         """
         if self.definitions.is_gaussian or not isinstance(self.task, ClusteringTask):
             return self.evaluation.tolerance > 0.0
-        if self.known.features.shape[0] < _ROUGH_CLUSTERS or self.definitions.settings.get("rule") == "joint":
-            return False
-        return bool(self.estimator.tol is None and self.task.first_step(kernel).uses_degrees)
+        return self._is_rough() and bool(self.task.first_step(kernel).uses_degrees)
 
     def learn(
         self,
@@ -232,7 +232,7 @@ class _Search:
     ) -> tuple[Learned, AnyKernel, list[str]]:
         """Return what the best start has led to, by which kernel, and sentences that say why to doubt it.
 
-        A ``kernel`` and a ``start`` that are known already are taken for those that the estimator asks for.
+        A ``kernel`` and a ``start`` that are known already replace those that the estimator asks for.
         """
         task, span, solver = self.task, self.span, self.solver
         count = self._n_components(n_components)
@@ -427,10 +427,7 @@ def accurate(problem: DispatchedProblem, n_components: int) -> Evaluation:
 
 
 def objective_shares(learned: Learned) -> FloatArray:
-    """Return q shares of F(W) - F(0): what each component adds to those before it, of all that add anything.
-
-    Each takes a pass over samples that are streamed.
-    """
+    """Return the q shares of F(W) - F(0): what each component adds to those before it, of all that add anything."""
     fresh, projection = learned.problem.fresh(), learned.projection
     nothing = fresh.value(np.zeros((len(projection), 1)))
     values = [fresh.value(np.ascontiguousarray(projection[:, :count])) for count in range(1, projection.shape[1] + 1)]

@@ -59,9 +59,7 @@ class Known(NamedTuple):
 def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any = None) -> Known:
     """Return what is known of samples, checked as the paradigm wants it; sets ``classes_``.
 
-    Samples of weight 0 are left out, and rows that are sparse are made dense in passes only.
-
-    Raises ``InputError`` for what the paradigm or the kernel does not allow.
+    Samples of weight 0 are left out. Raises ``InputError`` for what the paradigm or the kernel does not allow.
     """
     if sample_weight is not None and asked.paradigm != "supervised":
         raise InputError(

@@ -361,7 +361,7 @@ def _rule_and_size(value: Any) -> tuple[str, float]:
 
 
 def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:
-    """Return the candidates q that are ``given`` (``None``: by the number of classes), each once, ascending.
+    """Return the candidates q, each once, ascending: those ``given``, or by the number of classes.
 
     Raises ``InputError`` for an empty list, and for what is no number of components.
     """

@@ -86,8 +86,7 @@ class FeatureSpan:
     def lift(self, projection: FloatArray, count: int) -> FloatArray:
         """Return W = B V for r x q ``projection`` V, with ``count`` >= q columns.
 
-        Those beyond q are outside the span, where F does not depend on them: the ones with most weight on the first
-        axes.
+        Those beyond q are outside the span, where F does not depend on them, with most weight on the first axes.
         """
         if self.basis is None:
             return projection

@@ -218,9 +218,8 @@ class Linear(_ConstantSlope):
 class Squared(_ConstantSlope):
     """f(beta) = -beta over the difference pairing: K_ij = -|W'x_i - W'x_j|^2.
 
-    The sign makes the kernel conditionally positive definite. The papers' definition table prints it
-    without the minus; maximising that form pulls the samples of a class apart, and the authors' code
-    uses the form given here.
+    The sign makes the kernel conditionally positive definite. The papers' definition table prints it without the minus;
+    maximising that form pulls the samples of a class apart, and the authors' code uses the form given here.
     """
 
     pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
@@ -231,8 +230,7 @@ class Squared(_ConstantSlope):
 class Multiquadric(_OfForm):
     """f(beta) = -sqrt(beta + offset^2) over the difference pairing; offset > 0 is a distance.
 
-    The sign makes the kernel conditionally positive definite; the papers' definition table prints it without
-    the minus, and the authors' code uses the form given here (see :class:`Squared`).
+    The papers' definition table prints it without the minus, as :class:`Squared`.
 
     Raises ``InputError`` unless offset is finite and positive: at 0 the kernel has no derivative at beta = 0.
     """

@@ -87,10 +87,8 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if progress.dual_change >= stopping.tolerance and not due:
             continue
         # Computing the state from the duals again removes accumulated rounding; stationarity is then exact.
-        fresh = divergence.at(duals)
-        if fresh is None:
+        if (state := divergence.at(duals)) is None:
             return duals, LowRankStatus.STALLED
-        state = fresh
         residual, violation = residual_of(divergence, duals, state)
         if progress.dual_change < stopping.tolerance and residual <= stopping.kkt_tolerance:
             return duals, LowRankStatus.CONVERGED
@@ -164,10 +162,9 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         if not moved[2] and divergence.cheap_sweeps and progress.sweeps <= _SWEPT:
             # Far from the solution exact projections gain what a shortened step does not.
             further, swept = duals.copy(), divergence.at(duals)
-            if swept is not None and divergence.sweep(swept, further, progress):
-                fresh = divergence.at(further)
-                if fresh is not None:
-                    duals, state = further, fresh
+            done = swept is not None and divergence.sweep(swept, further, progress)
+            if done and (fresh := divergence.at(further)) is not None:
+                duals, state = further, fresh
 
 
 def change_of(duals: FloatArray, before: FloatArray) -> float:
@@ -201,10 +198,7 @@ def _step(
 
 
 def _solve(curvature: FloatArray, gradient: FloatArray, ridge: float) -> FloatArray:
-    """Return (curvature + ridge times its diagonal)^-1 gradient.
-
-    Dependent constraints make the curvature singular, and the dual linear along what it does not see.
-    """
+    """Return (curvature + ridge times its diagonal)^-1 gradient; dependent constraints make the curvature singular."""
     diagonal = np.diag(curvature)
     unit = 1 / np.sqrt(np.maximum(diagonal, max(_FLAT * float(diagonal.max()), _TINY)))
     scaled: NDArray[np.float64] = curvature * unit[:, None] * unit

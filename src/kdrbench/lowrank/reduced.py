@@ -214,12 +214,10 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
     if orthonormal:
         lengths = lengths / np.sqrt(spectrum.max())
     spectral = spectral_form(projected @ basis_map, lengths, constraints)
-    if orthonormal:
-        keep = _complement_of_zeros(spectral, np.log(spectrum))
-        if keep is not None:
-            rotation, spectrum = keep
-            basis_map = basis_map @ rotation
-            spectral = spectral_form(projected @ basis_map, lengths, constraints)
+    if orthonormal and (kept := _complement_of_zeros(spectral, np.log(spectrum))) is not None:
+        rotation, spectrum = kept
+        basis_map = basis_map @ rotation
+        spectral = spectral_form(projected @ basis_map, lengths, constraints)
     active = check_each(constraints, spectral, spectrum, slack, orthonormal)
     return _assembled(spectral, active, basis_map, spectrum, slack, orthonormal)
 

@@ -1,8 +1,8 @@
 """Von Neumann's matrix divergence: D(X, Y) = tr(X log X - X log Y - X + Y).
 
-In an orthonormal basis of the range of K0, log X = log X0 + sum mu_i A_i. The projection onto one constraint is an
-eigenproblem of a diagonal plus a matrix of rank one (or two), log X + alpha A in the eigenbasis of X, and a Newton
-iteration for alpha. The projection onto a trace, tr X = t, is X t / tr X: its dual moves by log(t / tr X).
+In an orthonormal basis of the range of K0, log X = log X0 + sum mu_i A_i. The projection onto one constraint takes the
+eigenvectors of log X + alpha A in the eigenbasis of X, and Newton's iteration for alpha. The projection onto a trace,
+tr X = t, is X t / tr X: its dual moves by log(t / tr X).
 
 Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 5 and Algorithm 2, corrected:
 what is decomposed is **log** Lambda plus the rank-one term.
