@@ -323,7 +323,9 @@ class _Search:
         # Skip features that the kernel ignores.
         if by_rule:
             count = count if places is None else len(places)
-            chosen = _drawn(count, features.shape[1], seed)
+            most = max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // features.shape[1]))
+            rng = np.random.default_rng(seed)
+            chosen = np.sort(rng.choice(count, min(count, most), replace=False, shuffle=False))
             drawn = features.take(chosen if places is None else places[chosen])
         return resolve(drawn, n_components, drawn_from=count)
 
@@ -394,11 +396,6 @@ def _repeated(weights: FloatArray) -> NDArray[np.intp]:
         weights = weights * (most / total)
     ends = np.rint(np.cumsum(weights)).astype(np.intp)
     return np.repeat(np.arange(len(weights)), np.diff(ends, prepend=0))
-
-
-def _drawn(n_samples: int, n_features: int, seed: int) -> NDArray[np.intp]:
-    count = min(n_samples, max(EXACT_SAMPLES, min(_MOST_DRAWN, _DRAWN_ENTRIES // n_features)))
-    return np.sort(np.random.default_rng(seed).choice(n_samples, count, replace=False, shuffle=False))
 
 
 def reevaluated(learned: Learned) -> Learned:

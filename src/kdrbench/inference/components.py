@@ -101,10 +101,13 @@ def choose_n_components(
     features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
     n_features = features.shape[1]
     check_value("max_components", max_components, optional(whole(1, n_features - 1, "n_features - 1")))
+    name = f"{subject.steps[-1][0]}__n_components" if isinstance(subject, Pipeline) else "n_components"
+    if name not in subject.get_params():
+        raise InputError(f"{type(subject).__name__} has no parameter {name!r}, so its components cannot be chosen")
     tests: list[PermutationTest] = []
     kept: FloatArray = np.zeros((n_features, 0))
     for n_components in range(1, (max_components or n_features - 1) + 1):
-        larger = _with_components(subject, n_components)
+        larger = clone(subject).set_params(**{name: n_components})
         model = clone(larger).fit(features, known)
         measure = statistic_of(statistic, model)
         rests = _permuted_rests(features, kept, n_permutations, (seed, n_components))
@@ -115,14 +118,6 @@ def choose_n_components(
             break
         kept = projection_of(model, features)
     return TestedComponents(sum(test.p_value <= alpha for test in tests), tuple(tests))
-
-
-def _with_components(estimator: Any, n_components: int) -> Any:
-    """Return a clone that learns ``n_components``, of the last step of a pipeline; ``InputError`` if it cannot."""
-    name = f"{estimator.steps[-1][0]}__n_components" if isinstance(estimator, Pipeline) else "n_components"
-    if name not in estimator.get_params():
-        raise InputError(f"{type(estimator).__name__} has no parameter {name!r}, so its components cannot be chosen")
-    return clone(estimator).set_params(**{name: n_components})
 
 
 def _permuted_rests(

@@ -54,7 +54,12 @@ def linear_time_hsic(
     features = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     check_samples(features, y)
     seed = seed_of(random_state)
-    fourier = _fourier_features(features, n_frequencies, np.random.default_rng((seed, n_permutations)))
+    features = in_unit(features)
+    rng, sigma = np.random.default_rng((seed, n_permutations)), rms_distance(features)
+    frequencies = rng.standard_normal((features.shape[1], n_frequencies)) / (sigma if sigma > 0.0 else 1.0)
+    angles = features @ frequencies
+    fourier: FloatArray = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(n_frequencies)
+    fourier -= fourier.mean(axis=0)
     gamma = gamma_of(y)
     target = gamma.factor * np.sqrt(gamma.weights)
 
@@ -63,17 +68,6 @@ def linear_time_hsic(
 
     orders = (permuted_places(len(target), (seed, number)) for number in range(n_permutations))
     return sequential_test(value(target), (value(target[order]) for order in orders), n_permutations, max_exceedances)
-
-
-def _fourier_features(features: FloatArray, n_frequencies: int, rng: np.random.Generator) -> FloatArray:
-    """Return C (n x 2m), whose products approximate the centred Gaussian kernel."""
-    features = in_unit(features)
-    sigma = rms_distance(features)
-    frequencies = rng.standard_normal((features.shape[1], n_frequencies)) / (sigma if sigma > 0.0 else 1.0)
-    angles = features @ frequencies
-    fourier: FloatArray = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(n_frequencies)
-    fourier -= fourier.mean(axis=0)
-    return fourier
 
 
 def held_out_test(

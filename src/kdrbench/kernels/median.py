@@ -152,19 +152,16 @@ def _sampled(
     n_all = drawn_from or n_samples
     share = (float(np.mean(_middle_ranks(n_all))) + 0.5) / comb(n_all, 2)
     of_subset = 2.0 * share * (1.0 - share) / n_samples if n_all > n_samples else 0.0
-    deviation = deviations * float(np.hypot(_deviation(n_samples, size, share, len(squares)), of_subset**0.5))
+    # The bound of the standard deviation of the share of nearer pairs; see :func:`estimated_median_distance`.
+    n, m = float(n_samples), float(size)
+    common = (m - 2) / (n - 2)
+    apart = ((m - 2) * (m - 3) + (n - m) * (m - 1)) / ((n - 2) * (n - 3))
+    of_groups = float(np.sqrt(share * (1 - share) / len(squares) * max(0.0, 1 + apart - 2 * common)))
+    deviation = deviations * float(np.hypot(of_groups, of_subset**0.5))
     places = (share + np.array([-deviation, 0.0, 0.0, deviation])) * len(squares) - 0.5
     ranks = np.clip([*np.floor(places[:2]), *np.ceil(places[2:])], 0, len(squares) - 1).astype(np.intp)
     low, left, right, high = np.partition(squares, ranks)[ranks]
     return np.array([low if places[0] >= 0 else 0.0, 0.5 * (left + right), high])
-
-
-def _deviation(n_samples: int, size: int, share: float, n_pairs: int) -> float:
-    """Return the bound of the standard deviation of the share of nearer pairs; see the estimate."""
-    n, m = float(n_samples), float(size)
-    common = (m - 2) / (n - 2)
-    apart = ((m - 2) * (m - 3) + (n - m) * (m - 1)) / ((n - 2) * (n - 3))
-    return float(np.sqrt(share * (1 - share) / n_pairs * max(0.0, 1 + apart - 2 * common)))
 
 
 def _within(samples: _Samples, groups: NDArray[np.intp]) -> FloatArray:

@@ -210,12 +210,15 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
     """
     projected = np.asarray(constraints.vectors @ factor)
     lengths = np.asarray(abs(constraints.vectors) @ np.linalg.norm(factor, axis=1))
-    basis_map, spectrum = _basis(factor) if orthonormal else (np.eye(factor.shape[1]), np.ones(factor.shape[1]))
+    basis_map, spectrum = np.eye(factor.shape[1]), np.ones(factor.shape[1])
     if orthonormal:
+        _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
+        kept = singular > _RANGE * singular[0]
+        basis_map, spectrum = right[: len(singular)][kept].T / singular[kept], singular[kept] ** 2
         lengths = lengths / np.sqrt(spectrum.max())
     spectral = spectral_form(projected @ basis_map, lengths, constraints)
-    if orthonormal and (kept := _complement_of_zeros(spectral, np.log(spectrum))) is not None:
-        rotation, spectrum = kept
+    if orthonormal and (smaller := _complement_of_zeros(spectral, np.log(spectrum))) is not None:
+        rotation, spectrum = smaller
         basis_map = basis_map @ rotation
         spectral = spectral_form(projected @ basis_map, lengths, constraints)
     active = check_each(constraints, spectral, spectrum, slack, orthonormal)
@@ -240,13 +243,6 @@ def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedPro
         turned=np.append(problem.turned, 1.0),
         untraced=problem,
     )
-
-
-def _basis(factor: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return T with G0 T orthonormal, and the eigenvalues of K0."""
-    _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
-    kept = singular > _RANGE * singular[0]
-    return right[: len(singular)][kept].T / singular[kept], singular[kept] ** 2
 
 
 def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tuple[FloatArray, FloatArray] | None:

@@ -100,11 +100,24 @@ class VonNeumann:
 
     def sweep(self, state: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
-        done = self._sweep_given(state, duals, progress)
-        if done and self.problem.untraced is not None:
+        problem, given = self.problem, self.problem.n_given
+        compiled = _COMPILED.load(self._compiled, problem.rank, progress)
+        if compiled is None:
+            for number in range(given):
+                if self.project(state, number, duals, progress) and not state.logs.max() <= LARGEST:
+                    return False
+        else:
+            counts, columns = np.zeros(3, dtype=np.int64), np.ascontiguousarray(state.basis.T)
+            vectors, table = problem.vectors[:given], self._table[:given]
+            done: bool = compiled(state.logs, columns, vectors, table, problem.slack, duals[:given], counts)
+            state.basis = columns.T
+            progress.add_sweep(counts.tolist(), compiled=True)
+            if not done:
+                return False
+        if problem.untraced is not None:
             progress.projections += 1
             progress.changes += int(self.project_onto_trace(state, duals) != 0)
-        return done
+        return True
 
     def project_onto_trace(self, current: VonNeumannState, duals: FloatArray) -> float:
         """Scale X to the trace that is asked for; return what its dual moved by."""
@@ -112,28 +125,6 @@ class VonNeumann:
         current.logs = current.logs + step
         duals[-1] += step
         return step
-
-    def _sweep_given(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
-        compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
-        if compiled is None:
-            for number in range(self.problem.n_given):
-                if self.project(current, number, duals, progress) and not current.logs.max() <= LARGEST:
-                    return False
-            return True
-        problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
-        columns = np.ascontiguousarray(current.basis.T)
-        done: bool = compiled(
-            current.logs,
-            columns,
-            problem.vectors[:given],
-            self._table[:given],
-            problem.slack,
-            duals[:given],
-            counts,
-        )
-        current.basis = columns.T
-        progress.add_sweep(counts.tolist(), compiled=True)
-        return done
 
     def project(self, current: VonNeumannState, number: int, duals: FloatArray, progress: Progress) -> bool:
         """Project onto one constraint; return whether X has moved."""

@@ -69,7 +69,12 @@ class GradientKDR(LinearReducer):
         n_samples = len(centred)
         self.sigma_ = self.bandwidth * median_distance(centred)
         kernel = Gaussian(self.sigma_)
-        targets = _target_factor(response)
+        targets = response.indicators()
+        if response.classes is None:
+            factors = bounded_factor(Gaussian(median_distance(targets)), targets, _TARGET_TOLERANCE, n_samples)
+            if factors is None:
+                raise InputError("the kernel of y has no finite values; scale y")
+            targets = factors[0]
         # Gradients are sums of differences of samples.
         samples, span = in_their_span(centred)
         gram = kernel.value(squared_distances(samples, samples))
@@ -93,17 +98,6 @@ def _gradient_moment(kernel: Gaussian, features: FloatArray, weights: FloatArray
             moment += gradients.T @ gradients
     moment /= n_samples * kernel.sigma**4
     return moment
-
-
-def _target_factor(response: Response) -> FloatArray:
-    """Return R (n x r) with RR' = L for the kernel L of y: one-hot classes, or a Gaussian factored to 1e-10."""
-    targets = response.indicators()
-    if response.classes is not None:
-        return targets
-    found = bounded_factor(Gaussian(median_distance(targets)), targets, _TARGET_TOLERANCE, len(targets))
-    if found is None:
-        raise InputError("the kernel of y has no finite values; scale y")
-    return found[0]
 
 
 @dataclass(repr=False, eq=False)
