@@ -17,7 +17,6 @@ from kdrbench.extras import needed_for
 from kdrbench.inference.refits import prepared
 from kdrbench.inference.resampling import (
     SCHEMES,
-    Encoded,
     encoded,
     feature_names,
     is_numeric,
@@ -136,7 +135,30 @@ def bootstrap_angles(
     if any(columns.shape != reference.shape for columns in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")
     turned = np.array([turned_to(columns, reference) for columns in drawn])
-    return _summary(reference, turned, confidence, seed, (parts, feature_names(X)))
+    names, (n_encoded, n_components) = feature_names(X), reference.shape
+    # Rows of features, of which each has some of the encoded ones.
+    members = np.arange(len(names))[:, None] == parts.sources
+    limits = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
+
+    def intervals(values: FloatArray) -> FloatArray:
+        return np.moveaxis(np.percentile(values, limits, axis=0), 0, -1)
+
+    angles = np.array([principal_angles_deg(one, reference) for one in turned])
+    random = np.random.default_rng((seed, n_resamples)).standard_normal((_RANDOM_SUBSPACES, n_encoded, n_components))
+    chance = np.median([principal_angles_deg(one, reference) for one in random], axis=0)
+    importances = intervals((turned**2).sum(axis=2) @ members.T)
+    return BootstrapAngles(
+        reference,
+        intervals(angles),
+        angles,
+        chance,
+        intervals(turned),
+        members @ (reference**2).sum(axis=1),
+        importances,
+        importances[:, 0] > n_components / len(names),
+        names,
+        parts.names if parts.n_steps else names,
+    )
 
 
 def _directions(projection: FloatArray, estimator: Any) -> FloatArray:
@@ -147,34 +169,3 @@ def _directions(projection: FloatArray, estimator: Any) -> FloatArray:
             "no direction to turn; set n_components of the estimator to fewer"
         )
     return np.asarray(polar(projection)[0])
-
-
-def _summary(
-    reference: FloatArray, drawn: FloatArray, confidence: float, seed: int, labelled: tuple[Encoded, tuple[str, ...]]
-) -> BootstrapAngles:
-    n_encoded, n_components = reference.shape
-    parts, names = labelled
-    # Rows of features, of which each has some of the encoded ones.
-    members = np.arange(len(names))[:, None] == parts.sources
-    limits = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
-
-    def intervals(values: FloatArray) -> FloatArray:
-        return np.moveaxis(np.percentile(values, limits, axis=0), 0, -1)
-
-    angles = np.array([principal_angles_deg(one, reference) for one in drawn])
-    rng = np.random.default_rng((seed, len(drawn)))
-    random = rng.standard_normal((_RANDOM_SUBSPACES, n_encoded, n_components))
-    chance = np.median([principal_angles_deg(one, reference) for one in random], axis=0)
-    importances = intervals((drawn**2).sum(axis=2) @ members.T)
-    return BootstrapAngles(
-        reference,
-        intervals(angles),
-        angles,
-        chance,
-        intervals(drawn),
-        members @ (reference**2).sum(axis=1),
-        importances,
-        importances[:, 0] > n_components / len(names),
-        names,
-        parts.names if parts.n_steps else names,
-    )

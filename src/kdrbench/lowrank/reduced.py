@@ -222,7 +222,28 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
         basis_map = basis_map @ rotation
         spectral = spectral_form(projected @ basis_map, lengths, constraints)
     active = check_each(constraints, spectral, spectrum, slack, orthonormal)
-    return _assembled(spectral, active, basis_map, spectrum, slack, orthonormal)
+    values, vectors, bounds = spectral.values[active], spectral.vectors[active], spectral.bounds[active]
+    present, senses = values != 0, np.array(spectral.senses)[active]
+    initial = np.einsum("mkr,r,mkr->m", vectors, spectrum, vectors)
+    scale = np.where((values < 0).any(axis=1), np.abs(bounds) + initial, bounds)
+    flat = vectors[present]
+    problem = ReducedProblem(
+        basis_map,
+        spectrum,
+        flat,
+        np.sign(values[present]),
+        np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64),
+        bounds,
+        np.where(senses == Sense.AT_LEAST, 0.0, -np.inf),
+        np.where(senses == Sense.AT_MOST, 0.0, np.inf),
+        scale,
+        np.abs(values).sum(axis=1) if orthonormal else scale,
+        np.zeros(len(active)),
+        active,
+        spectral.turned[active],
+        slack,
+    )
+    return replace(problem, initial=problem.sum_by_constraint(np.einsum("kr,r,kr->k", flat, spectrum, flat)))
 
 
 def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedProblem:
@@ -264,36 +285,6 @@ def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tupl
     complement = left[:, rank:]
     values, rotation = np.linalg.eigh((complement.T * logarithms) @ complement)
     return complement @ rotation, np.exp(values)
-
-
-def _assembled(
-    form: SpectralForm, active: IntArray, basis_map: FloatArray, spectrum: FloatArray, slack: float, orthonormal: bool
-) -> ReducedProblem:
-    values, vectors = form.values[active], form.vectors[active]
-    present = values != 0
-    senses = [form.senses[number] for number in active]
-    lengths = np.einsum("mkr,r,mkr->m", vectors, spectrum, vectors)
-    bounds = form.bounds[active]
-    indefinite = (values < 0).any(axis=1)
-    scale = np.where(indefinite, np.abs(bounds) + lengths, bounds)
-    flat = vectors[present]
-    problem = ReducedProblem(
-        basis_map,
-        spectrum,
-        flat,
-        np.sign(values[present]),
-        np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64),
-        bounds,
-        np.array([0.0 if sense is Sense.AT_LEAST else -np.inf for sense in senses]),
-        np.array([0.0 if sense is Sense.AT_MOST else np.inf for sense in senses]),
-        scale,
-        np.abs(values).sum(axis=1) if orthonormal else scale,
-        np.zeros(len(active)),
-        active,
-        form.turned[active],
-        slack,
-    )
-    return replace(problem, initial=problem.sum_by_constraint(np.einsum("kr,r,kr->k", flat, spectrum, flat)))
 
 
 def trace_bound(problem: ReducedProblem, duals: FloatArray) -> float:
