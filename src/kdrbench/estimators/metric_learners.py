@@ -76,13 +76,7 @@ class LMNN(LinearMap, LabelledTransformer):
         Iterations of L-BFGS. Stopping early is a part of the method: more steps fit training samples and classify
         others worse.
 
-    Attributes
-    ----------
-    components_ : ndarray of shape (d, n_features)
-        A'; distances of transformed samples are the learned ones.
-    n_iter_ : int
-        Iterations taken.
-    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
+    Attributes are those of :class:`NCA`.
 
     References
     ----------

@@ -98,18 +98,15 @@ class _Boosting(VonNeumann):
         """Return the step of a dual and the spectrum there, ``None`` where nothing moves."""
         if self._kind == "exact":
             return super().step(projection, progress)
-        dual = projection.dual
-        moved = min(max(dual + self._approximate(projection), projection.lower), projection.upper) - dual
-        if moved == 0:
-            return 0.0, None
-        progress.trace_evaluations += 1
-        return moved, spectrum_of(projection.logs, projection.rows, projection.signs, moved)
-
-    def _approximate(self, projection: Projection) -> float:
-        row, bound = projection.rows[0], projection.bound
+        row, bound, dual = projection.rows[0], projection.bound, projection.dual
         low, high = -bound, float(row @ row) - bound
         if self._kind == "symmetric":
             high = max(-low, high)
             low = -high
         excess = float(np.exp(projection.logs) @ row**2) - bound
-        return math.log(-low * (high - excess) / (high * (excess - low))) / (high - low)
+        step = math.log(-low * (high - excess) / (high * (excess - low))) / (high - low)
+        moved = min(max(dual + step, projection.lower), projection.upper) - dual
+        if moved == 0:
+            return 0.0, None
+        progress.trace_evaluations += 1
+        return moved, spectrum_of(projection.logs, projection.rows, projection.signs, moved)
