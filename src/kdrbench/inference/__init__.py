@@ -1,10 +1,10 @@
 """Is a learned projection real? Tests by refitting, intervals by resampling, for any estimator that learns one."""
 
 from kdrbench.inference.atlas import Atlas, Optimum, atlas
-from kdrbench.inference.bootstrap import BootstrapAngles, bootstrap_angles
 from kdrbench.inference.components import TestedComponents, choose_n_components
 from kdrbench.inference.linear_time import held_out_test, linear_time_hsic
 from kdrbench.inference.permutation import PermutationTest, permutation_test
+from kdrbench.inference.resampling import BootstrapAngles, bootstrap_angles
 
 __all__ = [
     "Atlas",
