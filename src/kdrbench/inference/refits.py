@@ -43,7 +43,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def prepared(estimator: Any, X: Any, y: ArrayLike, random_state: Any) -> tuple[Any, NDArray[Any], int]:
-    """Return a seeded clone, y as an array, and the seed; ``InputError`` for another y or no estimator."""
+    """Return a seeded clone, y as an array, and the seed; ``InputError`` for y of another length or no estimator."""
     check_samples(X, y)
     seed = seed_of(random_state)
     return seeded(estimator, seed), np.asarray(y), seed

@@ -230,7 +230,7 @@ class Squared(_ConstantSlope):
 class Multiquadric(_OfForm):
     """f(beta) = -sqrt(beta + offset^2) over the difference pairing; offset > 0 is a distance.
 
-    The papers' definition table prints it without the minus, as :class:`Squared`.
+    The sign makes it conditionally positive definite; the papers' definition table leaves it out (:class:`Squared`).
 
     Raises ``InputError`` unless offset is finite and positive: at 0 the kernel has no derivative at beta = 0.
     """

@@ -59,20 +59,6 @@ class Response:
         return np.asarray(np.searchsorted(edges, self.values, side="left"), dtype=np.intp)
 
 
-def response_of(y: NDArray[Any], target: str = AUTO) -> Response:
-    """Return class labels as codes, or continuous values where ``target`` says so, as :func:`is_continuous`.
-
-    Raises ``InputError`` unless there are two different ones.
-    """
-    if is_continuous(y, target):
-        values = np.asarray(y, dtype=np.float64)
-        if np.ptp(values) == 0.0:
-            raise InputError(f"y has the one value {values[0]:g}; give at least 2 different ones")
-        return Response(values)
-    classes, codes = coded_classes(y, "target='continuous'" if target != AUTO else "")
-    return Response(codes, classes)
-
-
 class Reducer(LabelledTransformer):
     """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples.
 
@@ -94,9 +80,14 @@ class Reducer(LabelledTransformer):
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
-        response = response_of(labels, getattr(self, "target", AUTO if self._continuous else CLASSES))
-        if response.classes is not None:
-            self.classes_ = response.classes
+        target = getattr(self, "target", AUTO if self._continuous else CLASSES)
+        if is_continuous(labels, target):
+            response = Response(np.asarray(labels, dtype=np.float64))
+            if np.ptp(response.values) == 0.0:
+                raise InputError(f"y has the one value {response.values[0]:g}; give at least 2 different ones")
+        else:
+            self.classes_, codes = coded_classes(labels, "target='continuous'" if target != AUTO else "")
+            response = Response(codes, self.classes_)
         n_features = features.shape[1]
         check_value("n_components", self.n_components, optional(whole(1, n_features, f"the {n_features} features")))
         count = self.n_components or min(max(1, response.n_classes - 1), n_features)

@@ -171,22 +171,18 @@ class LFDA(LinearReducer):
         # Neither scatter has anything orthogonal to all samples.
         samples, span = in_their_span(centred)
         within, between = _local_scatter(samples, response, self.n_neighbors)
-        share = self._share(within, centred, response)
+        spectrum = eigh(within, eigvals_only=True)[::-1]
+        if not spectrum.sum() > np.finfo(float).eps * np.square(centred).sum():
+            raise InputError("the samples of each class coincide: LFDA needs scatter within classes")
+        regular = numerical_rank(spectrum, len(centred)) == len(within)
+        means = np.array([centred[response.values == one].mean(axis=0) for one in range(response.n_classes)])
+        share = shrinkage_of(self.shrinkage, centred - means[response.values], forced=not regular)
         shrunk = (1.0 - share) * within + share * np.trace(within) / centred.shape[1] * np.eye(len(span))
         values, vectors = eigh(between, shrunk)
         self.eigenvalues_ = values[::-1][:n_components]
         rows: FloatArray = (span.T @ vectors[:, ::-1][:, :n_components]).T
         rows *= np.sqrt(np.maximum(self.eigenvalues_, np.finfo(float).eps))[:, None]
         return rows
-
-    def _share(self, within: FloatArray, centred: FloatArray, response: Response) -> float:
-        """Return the shrinkage of S_w, given in the span of the samples."""
-        spectrum = eigh(within, eigvals_only=True)[::-1]
-        if not spectrum.sum() > np.finfo(float).eps * np.square(centred).sum():
-            raise InputError("the samples of each class coincide: LFDA needs scatter within classes")
-        regular = numerical_rank(spectrum, len(centred)) == len(within)
-        means = np.array([centred[response.values == one].mean(axis=0) for one in range(response.n_classes)])
-        return shrinkage_of(self.shrinkage, centred - means[response.values], forced=not regular)
 
 
 def _local_scatter(samples: FloatArray, response: Response, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
