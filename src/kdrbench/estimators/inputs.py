@@ -67,13 +67,9 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
             f"{asked.paradigm!r} finds clusters of all samples alike: leave it out"
         )
     if is_streamed(X):
-        features, known = _streamed(estimator, asked, X, y)
-        weights = checked_weights(sample_weight, len(features))
-        return Known(features, known, _times_class_weights(estimator, known, known, weights))
+        return _streamed(estimator, asked, X, y, sample_weight)
     if is_device_array(X):
-        features, known, continuous = _known_on_device(estimator, asked, X, y)
-        weights = _times_class_weights(estimator, known, None, checked_weights(sample_weight, len(known)))
-        return Known(features, known, weights, continuous=continuous)
+        return _on_device(estimator, asked, X, y, sample_weight)
     if issparse(X):
         _check_summed(asked, "sparse samples", f"give X.toarray(), of {8 * math.prod(X.shape) / 2**20:.3g} MiB")
     if is_device_array(y):
@@ -191,7 +187,7 @@ def _times_class_weights(
     return of_classes[codes] * (1.0 if weights is None else weights)
 
 
-def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Samples, Codes]:
+def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any) -> Known:
     """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``."""
     _check_summed(asked, "samples that are streamed", "give the samples as an array")
     if estimator.target == CONTINUOUS:
@@ -210,7 +206,8 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Sampl
     check_labels(classes)
     estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
-    return samples, codes
+    weights = checked_weights(sample_weight, len(samples))
+    return Known(samples, codes, _times_class_weights(estimator, codes, codes, weights))
 
 
 def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
@@ -237,8 +234,8 @@ def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
     return (rows_of(chunk[0] if isinstance(chunk, tuple) else chunk) for chunk in (X() if callable(X) else X))
 
 
-def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any], bool]:
-    """Return features where they are, y in numpy, and whether it is a target; sets what scikit-learn keeps of both."""
+def _on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None, sample_weight: Any) -> Known:
+    """Return features where they are, and y in numpy; sets what scikit-learn keeps of both."""
     if asked.paradigm != "supervised":
         raise InputError(
             f"paradigm {asked.paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()"
@@ -252,7 +249,8 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
     continuous, known = _as_target(estimator, asked, known)
-    return features, known, continuous
+    weights = _times_class_weights(estimator, known, None, checked_weights(sample_weight, len(known)))
+    return Known(features, known, weights, continuous=continuous)
 
 
 def projected(estimator: Any, X: Any, components: FloatArray) -> Any:
