@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -201,7 +201,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
-        return self._from("best_estimator_", "transform", X)
+        return self._of(X, lambda samples: self.best_estimator_.transform(samples))
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that are projected to these, the nearest to the mean, in the units of the features."""
@@ -212,26 +212,23 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     @available_if(partial(_predicts, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """Return what ``final_estimator`` predicts."""
-        return self._from("predictor_", "predict", X)
+        return self._of(X, lambda samples: self.predictor_.predict(samples))
 
     @available_if(partial(_predicts, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of ``classes_`` by ``final_estimator``."""
-        return self._from("predictor_", "predict_proba", X)
+        return self._of(X, lambda samples: self.predictor_.predict_proba(samples))
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
-        check_is_fitted(self)
-        samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
-        with config_context(transform_output="default"):
-            return float(self.scorer_(self.predictor_, samples, plain_values(y)))
+        return float(self._of(X, lambda samples: self.scorer_(self.predictor_, samples, plain_values(y))))
 
-    def _from(self, pipeline: str, method: str, X: Any) -> Any:
-        """Return what a method of a fitted pipeline, whose steps exchange arrays, makes of samples."""
+    def _of(self, X: Any, function: Callable[[Any], Any]) -> Any:
+        """Return what a function of the fitted pipelines, whose steps exchange arrays, makes of samples."""
         check_is_fitted(self)
         samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
         with config_context(transform_output="default"):
-            return getattr(getattr(self, pipeline), method)(samples)
+            return function(samples)
 
     def _columns_or(self, checks: dict[str, Any], X: Any) -> dict[str, Any]:
         """Return how samples are checked: those of a frame are left for a ``scaler`` of one's own to read."""
