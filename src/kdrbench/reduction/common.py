@@ -118,34 +118,6 @@ class LinearReducer(LinearMap, Reducer):
         """Return at most ``n_components`` rows of the map, q x d, of the features that vary."""
 
 
-@dataclass(frozen=True, eq=False)
-class Whitened:
-    """Samples Z = X ``map`` (n x r) in coordinates where the shrunk covariance of X is I; ``map`` is d x r.
-
-    ``variances`` is the diagonal of Z'Z / n, which is diagonal: ones where nothing was shrunk.
-    """
-
-    samples: FloatArray
-    map: FloatArray
-    variances: FloatArray
-
-
-def whitened(centred: FloatArray, shrinkage: str | float | None) -> Whitened:
-    """Return centred samples X (n x d) whitened in the span of their covariance S = X'X / n, r its rank.
-
-    ``shrinkage`` s puts (1 - s) S + s tr(S) / d I in the place of S. What is orthogonal to all samples has no variance
-    in any slice either, so that no method looks there. So ``None`` does not shrink where features depend on each other,
-    but where there are too few samples for their number.
-    """
-    n_samples, n_features = centred.shape
-    samples, axes = in_their_span(centred)
-    too_few = len(axes) < n_features and len(axes) >= len(np.unique(centred, axis=0)) - 1
-    share = shrinkage_of(shrinkage, centred, forced=too_few)
-    variances = np.einsum("ij,ij->j", samples, samples) / n_samples
-    shrunk = (1.0 - share) * variances + share * variances.sum() / n_features
-    return Whitened(samples / np.sqrt(shrunk), axes.T / np.sqrt(shrunk), variances / shrunk)
-
-
 def in_their_span(centred: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return centred samples (n x d) in coordinates of their own span, n x r, and its orthonormal axes, r x d.
 

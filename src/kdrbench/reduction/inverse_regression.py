@@ -24,9 +24,9 @@ from kdrbench.reduction.common import (
     Response,
     Shrinkage,
     Target,
-    Whitened,
+    in_their_span,
     numerical_rank,
-    whitened,
+    shrinkage_of,
 )
 
 
@@ -41,14 +41,24 @@ class _InverseRegression(LinearReducer):
     target: Target = "auto"
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
-        white = whitened(centred, self.shrinkage)
-        values, vectors = self._leading(white, response.slices(self.n_slices))
+        n_samples, n_features = centred.shape
+        # What is orthogonal to all samples has no variance in any slice either.
+        samples, axes = in_their_span(centred)
+        too_few = len(axes) < n_features and len(axes) >= len(np.unique(centred, axis=0)) - 1
+        share = shrinkage_of(self.shrinkage, centred, forced=too_few)
+        variances = np.einsum("ij,ij->j", samples, samples) / n_samples
+        shrunk = (1.0 - share) * variances + share * variances.sum() / n_features
+        scale, slices = np.sqrt(shrunk), response.slices(self.n_slices)
+        values, vectors = self._leading(samples / scale, variances / shrunk, slices)
         self.eigenvalues_ = values[:n_components]
-        return np.asarray((white.map @ vectors[:, :n_components]).T)
+        return np.asarray((axes.T / scale @ vectors[:, :n_components]).T)
 
     @abstractmethod
-    def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the eigenvalues of M, largest first, as far as they are not zero by rounding, and their vectors."""
+    def _leading(self, white: FloatArray, variances: FloatArray, slices: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenvalues of M, largest first, as far as they are not zero by rounding, and their vectors.
+
+        ``white``: Z, n x r; ``variances``: those of its columns, which are uncorrelated: ones where nothing was shrunk.
+        """
 
 
 class SIR(_InverseRegression):
@@ -80,11 +90,11 @@ class SIR(_InverseRegression):
     Li, "Sliced inverse regression for dimension reduction", JASA 86, 1991.
     """
 
-    def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _leading(self, white: FloatArray, variances: FloatArray, slices: IntArray) -> tuple[FloatArray, FloatArray]:
         means = np.column_stack([np.sqrt(share) * rows.mean(axis=0) for share, rows in _parts(white, slices)])
         vectors, singular, _ = svd(means, full_matrices=False)
         # Weighted by the shares, the means have the sum zero.
-        rank = min(numerical_rank(singular, max(white.samples.shape)), max(1, means.shape[1] - 1))
+        rank = min(numerical_rank(singular, max(white.shape)), max(1, means.shape[1] - 1))
         return singular[:rank] ** 2, vectors[:, :rank]
 
 
@@ -101,10 +111,10 @@ class SAVE(_InverseRegression):
     Cook, Weisberg, discussion of "Sliced inverse regression for dimension reduction", JASA 86, 1991.
     """
 
-    def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
-        total = np.zeros((len(white.variances),) * 2)
+    def _leading(self, white: FloatArray, variances: FloatArray, slices: IntArray) -> tuple[FloatArray, FloatArray]:
+        total = np.zeros((len(variances),) * 2)
         for share, rows in _parts(white, slices):
-            difference = np.diag(white.variances) - np.cov(rows.T, bias=True).reshape(total.shape)
+            difference = np.diag(variances) - np.cov(rows.T, bias=True).reshape(total.shape)
             total += share * (difference @ difference)
         return _eigenvectors(total)
 
@@ -125,21 +135,21 @@ class DirectionalRegression(_InverseRegression):
     Li, Wang, "On directional regression for dimension reduction", JASA 102, 2007.
     """
 
-    def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
-        total = np.zeros((len(white.variances),) * 2)
+    def _leading(self, white: FloatArray, variances: FloatArray, slices: IntArray) -> tuple[FloatArray, FloatArray]:
+        total = np.zeros((len(variances),) * 2)
         between = np.zeros_like(total)
         for share, rows in _parts(white, slices):
-            difference = np.diag(white.variances) - rows.T @ rows / len(rows)
+            difference = np.diag(variances) - rows.T @ rows / len(rows)
             total += share * (difference @ difference)
             mean = rows.mean(axis=0)
             between += share * np.outer(mean, mean)
         return _eigenvectors(2.0 * (total + between @ between + np.trace(between) * between))
 
 
-def _parts(white: Whitened, slices: IntArray) -> Iterator[tuple[float, FloatArray]]:
+def _parts(white: FloatArray, slices: IntArray) -> Iterator[tuple[float, FloatArray]]:
     """Yield the share of each slice, and its whitened samples."""
     for one in range(int(slices.max()) + 1):
-        rows = white.samples[slices == one]
+        rows = white[slices == one]
         yield len(rows) / len(slices), rows
 
 
