@@ -110,9 +110,9 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, where it changes ``objective_`` by some 1e-8; it is the
-        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given),
-        ``memory_mib``, ``scheduler`` (of a Dask cluster). ``objective_`` and ``certificate_`` are exact all the same, or
-        for 20,000 samples and more within 1e-6 of themselves, unless the tolerance is 0.
+        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given), ``memory_mib``, ``scheduler`` (of a
+        Dask cluster). With a tolerance ``objective_`` and ``certificate_`` are exact all the same, or from 20,000
+        samples on accurate to 1e-7 of the trace of the kernel matrix.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores.
     verbose : bool or int
@@ -131,8 +131,9 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
         problem was evaluated, and why). For a clustering the certificate is about the problem of the last round. It is
-        computed when first asked for (or pickled) where it costs as much as a solve: q (d - q) > 400, unless the kernel
-        is linear or squared, or all pairs of 5000 samples or more. Until then the model holds the features, which must not be changed.
+        computed when first asked for (or pickled) where it costs as much as a solve: by all pairs of 5000 samples or
+        more, or with q (d - q) > 400, unless the kernel is linear or squared. Until then the model holds the features,
+        which must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     explained_objective_ratio_ : ndarray of shape (n_components,)

@@ -123,7 +123,7 @@ class DispatchedProblem:
         return accuracy(self._planned(n_components), self.evaluation)
 
     def takes_pairs_of_many(self, projection: FloatArray) -> bool:
-        """Return whether calls at W take all pairs of so many samples that some calls take seconds."""
+        """Return whether calls at W take all pairs of many samples, each a good part of a second."""
         self.evaluator(projection)
         takes_pairs = self._planned(projection.shape[1]).evaluator == "panels"
         return takes_pairs and self.objective.features.shape[0] >= MANY_PAIRS
