@@ -1,6 +1,7 @@
 """What names a batch, when a stored row is what is asked for now, and what merging refuses."""
 
 import json
+import os
 from dataclasses import replace
 from functools import reduce
 from operator import getitem
@@ -119,6 +120,14 @@ def test_rows_before_revisions_are_valid_once_all_components_are_attested(tmp_pa
     (tmp_path / "reference").mkdir()
     (tmp_path / "attestations.jsonl").rename(tmp_path / "reference" / "attestations.jsonl")
     assert reasons(former, BATCH, Requirements(attested=attested_in(tmp_path))) == []
+
+
+def test_an_attestation_is_in_its_file_when_that_is_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append((tmp_path / "attestations.jsonl").read_text()))
+    append_attestation(tmp_path, attestation())
+    assert synced == [(tmp_path / "attestations.jsonl").read_text()]
+    assert synced[0].endswith("}\n")
 
 
 def test_a_line_that_is_no_attestation_is_named(tmp_path):

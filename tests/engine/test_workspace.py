@@ -109,6 +109,14 @@ def test_a_checkpoint_is_kept_below_the_limit_and_not_for_times(files, wall_s, w
         assert path.exists() == stays
 
 
+def test_a_run_does_not_go_on_beside_a_cut_iterate(files):
+    path = kept_checkpoint(files, batch := tiny_batch(runs=[0]), 1.0)
+    left = files.workspace(batch, TinyRecord).run(0)
+    assert left.fault_of_checkpoint() is None
+    (path.parent / "projection.npy").write_bytes(b"torn")
+    assert left.fault_of_checkpoint().startswith("holds no readable state of its unfinished run")
+
+
 def test_room_for_a_run_keeps_its_checkpoint_alone(files):
     batch = tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)

@@ -182,6 +182,9 @@ def test_components_of_pipelines_and_limits():
     assert len(found.tests) == 1
     with pytest.raises(InputError, match=r"alpha = 0.05 needs n_permutations of at least 19"):
         choose_n_components(model, X, y, n_permutations=18)
+    for alpha in (1.0, np.nan):
+        with pytest.raises(InputError, match="alpha must be"):
+            choose_n_components(model, X, y, alpha=alpha)
     with pytest.raises(InputError, match=r"max_components must be .* an integer between 1 and n_features - 1, got 5"):
         choose_n_components(model, X, y, max_components=5)
     with pytest.raises(InputError, match="StandardScaler has no parameter 'n_components'"):

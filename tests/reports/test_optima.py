@@ -1,5 +1,6 @@
 """The best solutions known: written whole, checked when read, and what costs are compared with."""
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from kdrbench.errors import DamagedError
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from support.command_line import kdrbench
 from support.configs import whole_config
 from support.report_rows import traced_runs
 
@@ -39,17 +41,38 @@ def test_the_lower_of_two_stored_costs_counts(tmp_path):
     assert BestKnown(gone, both.solutions).best(("one", "gone", "gaussian", 0), [-1.0]) == -1.0
 
 
-def test_the_best_of_a_chart_is_its_first(tmp_path):
+def charted(folder):
+    """The rows of an atlas with one run, whose optima are in a folder."""
     columns = {"experiment": "atlas", "dataset": "wine", "cells_of": "one", "kernel": "gaussian", "method": "ism"}
-    rows = pd.DataFrame([columns | {"run": 0, "draw": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
+    columns |= {"status": "converged", "run": 0, "draw": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}
     optima, numbers = np.array([W, W[::-1]]), np.array([[-2.0, 0.9, 0.5], [-1.0, np.nan, 0.5]])
     cell = "wine/one/gaussian"
-    np.savez(tmp_path / "chart.npz", **{f"{cell}/optima_0": optima, f"{cell}/optima_numbers_0": numbers})
+    np.savez(folder / "chart.npz", **{f"{cell}/optima_0": optima, f"{cell}/optima_numbers_0": numbers})
+    return pd.DataFrame([columns])
+
+
+def test_the_best_of_a_chart_is_its_first(tmp_path):
+    rows = charted(tmp_path)
     (found,) = best_solutions(rows, tmp_path).values()
     assert found.cost == -2.0
     np.testing.assert_array_equal(found.projection, W)
     np.savez(tmp_path / "chart.npz")
     assert best_solutions(rows, tmp_path) == {}
+
+
+def test_the_command_stores_the_best_solutions_of_an_atlas(tmp_path, monkeypatch):
+    # These parts of a configuration are enough, and the rows are merged already.
+    monkeypatch.setattr("kdrbench.suite.experiments.results._check_config", lambda config: None)
+    monkeypatch.setattr("kdrbench.suite.commands.reports.load_grid", lambda config: None)
+    monkeypatch.setattr("kdrbench.suite.commands.reports.merge_experiments", lambda *_: None)
+    (tmp_path / "config.json").write_text(json.dumps({"run": ["atlas"], "experiments": {"atlas": {"system": "atlas"}}}))
+    for folder in ("merged", "findings"):
+        (tmp_path / folder).mkdir()
+    charted(tmp_path / "findings").to_csv(tmp_path / "merged" / "atlas.csv", index=False)
+    known = tmp_path / "known.npz"
+    done = kdrbench("reports", "--merge", "atlas", "--optima", known, "--results", tmp_path, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert {problem: one.cost for problem, one in read_solutions(known).items()} == {PROBLEM: -2.0}
 
 
 def test_a_file_that_is_cut_or_pickled_is_refused(tmp_path):

@@ -38,9 +38,10 @@ def test_a_saddle_is_left_along_its_negative_curvature():
     assert 0.25 * gain < problem.value(beside) - problem.value(saddle) < gain * (1 + 1e-12)
     span = vectors[:, [-1, -2, -3]]
     np.testing.assert_allclose(span @ (span.T @ beside), beside, atol=1e-12)
-    search = NewtonSearch(problem, saddle, problem.value(saddle))
-    assert search.escape()
-    assert search.value == pytest.approx(problem.value(beside), rel=1e-12)
+    for limited_memory in (False, True):
+        search = NewtonSearch(problem, saddle, problem.value(saddle), limited_memory=limited_memory)
+        assert search.escape()
+        assert search.value == pytest.approx(problem.value(beside), rel=1e-12)
     assert escaped(problem, vectors[:, [-1, -2]]) is None
 
 

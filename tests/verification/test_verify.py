@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from kdrbench.datasets.prepared import load_defined
-from kdrbench.errors import DataError
+from kdrbench.errors import ConfigError, DataError
 from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.systems.ikdr.objectives import median_distance
 from kdrbench.suite.systems.ikdr.recompute import RunSamples, RunToVerify
@@ -238,6 +238,12 @@ def test_a_folder_without_a_record_is_said_to_be_none(tmp_path):
     nothing = kdrbench("verify", tmp_path)
     assert nothing.exit_code == 2
     assert "config.json is not there: start the workflow" in nothing.output
+
+
+def test_a_named_configuration_is_read_in_its_own_folder(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"mine/config\.json cannot be read"):
+        _ = Record(tmp_path, "mine").grid
 
 
 def test_clusterings_are_verified_with_and_without_labels():

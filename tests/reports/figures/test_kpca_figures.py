@@ -11,9 +11,12 @@ from sklearn.datasets import load_iris
 
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.systems.kpca_figures.figures import figure_2, figure_3, figure_4, figure_5
+from kdrbench.suite.reports.making import Source
+from kdrbench.suite.reports.outputs import figures_of
+from kdrbench.suite.systems.kpca_figures.figures import chart_of, figure_2, figure_3
 from kdrbench.suite.systems.kpca_figures.run import leading_of, planes_of, settings_of
 from support.command_line import kdrbench
+from support.configs import whole_config
 
 VARIED = {"degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]}
 
@@ -60,6 +63,13 @@ def rows_of(settings, draws=1):
     return pd.DataFrame(rows)
 
 
+def figure_of(experiment, runs, store):
+    """The figure of an experiment of the configuration, from other runs."""
+    config = whole_config()
+    (report,) = figures_of(config, experiment).values()
+    return chart_of(Source(report, runs, config, store))
+
+
 def test_figure_2_shows_plain_learners_fail_and_kernels_succeed():
     chart = figure_2("kpca_figure2", *made_sets())
     assert len(chart.panels) == 2 * 4
@@ -87,8 +97,8 @@ def test_figure_3_shows_every_test_sample_in_both_planes():
     assert "50 test samples" in chart.caption
 
 
-def test_figure_4_has_both_tricks_over_degree_n_and_k():
-    chart = figure_4("kpca_figure4", rows_of(settings_of(VARIED | {"figure": 4}, 4), draws=2))
+def test_figure_4_has_both_tricks_over_degree_n_and_k(tmp_path):
+    chart = figure_of("kpca_figure4", rows_of(settings_of(VARIED | {"figure": 4}, 4), draws=2), tmp_path)
     assert [panel.title for panel in chart.panels] == ["Iris: over degree", "Iris: over n", "Iris: over k"]
     assert [panel.series[0].x for panel in chart.panels][1] == ["10", "20", "30", "40"]
     for panel in chart.panels:
@@ -102,9 +112,9 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k():
     assert "n = 40 training samples" in chart.caption
 
 
-def test_figure_5_has_condition_numbers_beside_disagreements():
+def test_figure_5_has_condition_numbers_beside_disagreements(tmp_path):
     settings = settings_of(VARIED | {"figure": 5}, 4)
-    accuracies, distances = figure_5("kpca_figure5", rows_of(settings)).panels
+    accuracies, distances = figure_of("kpca_figure5", rows_of(settings), tmp_path).panels
     exact, ridge, qz = distances.series
     assert [exact.label, ridge.label, qz.label] == ["Iris, exact", "Iris, ridge 1e-10", "Iris, QZ"]
     # Every setting once exactly or with a ridge, and once by QZ.
@@ -130,6 +140,9 @@ def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path, monkeyp
     stored |= {f"wine/kdne/{name}_0": array[:1] for name, array in arrays["iris"].items()}
     np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
     save_prepared(iris(), tmp_path / "data/iris.npz")
+    # Where data are there, a figure that is stored is not shown in place of that of today's runs.
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts/third.json").write_text(Chart("third", "", "of former runs", []).to_json())
     done = kdrbench("reports", "figures/third", "--results", tmp_path, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     drawn = Chart.from_json((tmp_path / "figures/third.json").read_text())

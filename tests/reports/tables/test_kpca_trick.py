@@ -39,6 +39,8 @@ def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
     table, tests, _ = kpca_tables(rows, "kpca_tables")
     line = dict(zip(table.columns, table.rows[0], strict=True))
     assert (line["AKNCA"].bold, line["KNCA"].bold, line["NCA"].bold) == (True, False, False)
+    assert "over 12 of 12 splits" in line["AKNCA"].detail
+    assert (line["p, AKNCA"].text, line["p, KNCA"].text) == ("< 0.001", "< 0.001")
     assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
     assert lines_of(table)[-1]["KNCA"] == "0/0/1"
     assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"

@@ -17,7 +17,7 @@ from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
 from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.table_rows import League, critical_difference
-from kdrbench.suite.systems.league.tables import standings
+from kdrbench.suite.systems.league.tables import page, standings
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
@@ -35,6 +35,16 @@ def test_standings_rank_by_set_and_count_what_is_lost():
     assert by_name["LDA"][-3:] == ["-", "150ms", "1"]
     assert float(by_name["LDA"][4]) == pytest.approx((0.85 + 0.85 + 0.9 + 0.0) / 4, abs=0.005)
     assert table.notes[0].startswith("By k-NN accuracy, InterpretableKDR, Gaussian is significantly better")
+
+
+def test_accuracies_by_data_set_have_a_row_of_each_method(tmp_path, monkeypatch):
+    monkeypatch.setattr("kdrbench.suite.systems.league.tables.sections_of_runs", lambda _: [])
+    report = tables_of(config(), "league_fixed")["league_fixed_sets"]
+    table, _ = page(Source(report, made_up(), config(), tmp_path))
+    rows = {tuple(row[:2]): row[2:] for row in texts(table)}
+    assert len(rows) == len(table.rows) == 2 * len(SCORES)
+    assert [float(text[:5]) for text in rows["Wine", "LDA"]] == pytest.approx([0.85] * 4, abs=0.005)
+    assert "(" not in "".join(rows["Satellite", "InterpretableKDR, Gaussian"])
 
 
 def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):

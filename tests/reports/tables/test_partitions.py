@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.systems.ikdr.partitions import FEWEST_PARTITIONS, Partitions
+from kdrbench.suite.systems.ikdr.partitions import FEWEST_PARTITIONS, Partitions, spread_table
 from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import TABLE_4, experiment_of, runs_of
 
@@ -34,6 +34,12 @@ def test_the_standard_error_is_the_deviation_over_partitions():
     assert spread_of(rows(), number="quality").error < 1e-15
     # A rival whose partitions were not redrawn varies as ISM.
     assert (of_dg.method, of_dg.error) == ("ism", spread.error)
+
+
+def test_the_table_of_spreads_names_the_mean_of_each_row():
+    table = spread_table(Partitions(pd.DataFrame(rows()), CONFIG))
+    (cost,) = [row for row in table.rows if row[3].text == "cost"]
+    assert [entry.text for entry in cost] == ["Wine", "Gaussian", "ISM", "cost", "6", f"{np.std(MEANS, ddof=1):.3g}"]
 
 
 def test_too_few_whole_partitions_or_failed_runs_say_nothing():

@@ -15,6 +15,7 @@ from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.atlas.starts_run import End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.scores import Optimality
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
 from support.configs import whole_config
 from support.one_batch import arrays_in, files_in
@@ -121,6 +122,13 @@ def test_problems_differ_in_all_that_defines_them():
 
 def end(cost, *, uses_degrees=True):
     return End("ism", np.eye(3, 1), cost, "unknown", uses_degrees)
+
+
+def test_gaps_above_the_best_cost_leave_the_papers_start_out():
+    ends = [end(-5.0), replace(end(-10.0), optimality=Optimality.FIRST_ORDER), end(-9.0), end(-8.0)]
+    columns = chart_ends({"ism": ends}, lambda one: 0.5)[1]["ism"]
+    gaps = [columns[name] for name in ("leading_gap", "median_gap", "largest_gap")]
+    assert (columns["best_cost"], gaps) == (-10.0, pytest.approx([0.5, 0.1, 0.2]))
 
 
 def ranked_in(costs, qualities):
