@@ -44,7 +44,8 @@ from kdrbench.solvers import (
     make_start,
 )
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
+from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certify
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, riemannian_gradient
 from kdrbench.solvers.registry import definition_of, method_of
 
@@ -449,13 +450,17 @@ def _without_false_stall(learned: Learned) -> Learned:
 
 
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
-    """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
-    problem, result = cast(DispatchedProblem, learned.problem), learned.result
+    """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand.
+
+    It costs less than most solves where Phi is constant, or the Hessian is formed without all pairs of many samples.
+    """
+    problem, result, projection = cast(DispatchedProblem, learned.problem), learned.result, learned.projection
     # In the last round of a clustering the solver may have ended elsewhere.
-    lowest = result.lowest if np.array_equal(result.projection, learned.projection) else None
-    takes_pairs = problem.takes_pairs_of_many(learned.projection)
-    if certificate_is_cheap(problem, learned.projection, takes_pairs=takes_pairs):
-        return certify(problem, learned.projection, lowest)
+    lowest = result.lowest if np.array_equal(result.projection, projection) else None
+    n_features, n_components = projection.shape
+    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
+    if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs_of_many(projection)):
+        return certify(problem, projection, lowest)
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)
     return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)

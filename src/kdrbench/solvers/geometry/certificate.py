@@ -20,7 +20,7 @@ from kdrbench.arrays import fingerprint_of, is_device_array
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
+from kdrbench.problems import Problem, in_row_space
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
@@ -109,16 +109,6 @@ def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[f
                 return curvature, residual
     curvature, direction = smallest_curvature(tangents)
     return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0
-
-
-def certificate_is_cheap(problem: Problem, projection: FloatArray, *, takes_pairs: bool = False) -> bool:
-    """Return whether the certificate of W costs less than most solves.
-
-    That is so where Phi is constant, or the Hessian is formed, without passes over all pairs of many samples.
-    """
-    n_features, n_components = projection.shape
-    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
-    return surrogate_is_constant(problem) or (is_formed and not takes_pairs)
 
 
 class CertificateOnDemand:
