@@ -1,31 +1,32 @@
 """Decisions by shares, and the data sets of a paper."""
 
 import math
+from functools import cache
 
 import pandas as pd
 import pytest
 
 from kdrbench.suite.findings.finding import (
     DECISION_RULES,
-    Case,
     Decision,
-    decided,
     decided_by_rows,
+    decision_of,
     only_decision,
-    reached,
     share_of,
     side_of,
 )
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 CONFIRMED, MOSTLY, INDISTINCT, CONTRADICTED, UNDECIDED = Decision
-LETTERS = {"h": CONFIRMED, "u": INDISTINCT, "f": CONTRADICTED, "o": UNDECIDED}
 
 
+@cache
 def counted(letters, unit="cell", **others):
     """What is found of cases that hold, fail, are unclear or open, by their first letters."""
-    cases = [Case(LETTERS[letter], f"cell {number}", number) for number, letter in enumerate(letters)]
-    return decided(cases, unit, **others)
+    names = [f"cell {number}" for number in range(len(letters))]
+    cases = pd.DataFrame({"letter": list(letters), "name": names, "number": range(len(letters))})
+    declared = {"holds": "letter == 'h'", "fails": "letter == 'f'", "opened": "letter == 'o'", "number": "number"}
+    return decided_by_rows(cases, unit=unit, **declared, **others)
 
 
 def test_a_share_decides():
@@ -115,11 +116,17 @@ def test_our_names_print_as_the_papers_do():
             assert published_name(axis, our_name(axis, axes[axis], axes["paper"])) == axes[axis]
 
 
-def test_a_number_meets_its_bounds_by_a_share():
-    for number, share in ((10.0, 1.0), (8.0, 0.8), (-3.0, 0.0), (math.inf, 1.0), (math.nan, 0.0)):
-        assert reached(number, least=10.0) == pytest.approx(share)
-    for number, share in ((2.0, 1.0), (2.5, 0.8), (-1.0, 1.0), (math.nan, 0.0)):
-        assert reached(number, most=2.0) == pytest.approx(share)
-    assert (reached(0.001, most=0.0), reached(0.0, most=0.0)) == (0.0, 1.0)
-    for number in (4.0, 25.0):
-        assert reached(number, least=5.0, most=20.0) == pytest.approx(0.8)
+def test_a_number_meets_its_bound_by_a_share():
+    for number, decision in ((10.0, CONFIRMED), (math.inf, CONFIRMED), (8.0, MOSTLY), (7.9, CONTRADICTED)):
+        assert decision_of(number / 10.0) is decision
+    assert decision_of(-3.0) is decision_of(math.nan) is CONTRADICTED
+
+
+def test_of_rows_that_are_one_case_the_worst_decides():
+    places = ["a", "b", "a", "b", "c"]
+    rows = pd.DataFrame({"gap": [1.0, -1.0, 3.0, -2.0, 2.0], "name": list("pqrst"), "place": places})
+    found = decided_by_rows(rows, holds="gap < 2", number="gap", by=["place"], extreme="{least:g} to {most:g}")
+    assert (found.measure, found.evidence) == (
+        "1 of 3 runs (33 %); 2 to 3",
+        "holds in 1 of 3 runs (33 %); not shown in r; t",
+    )

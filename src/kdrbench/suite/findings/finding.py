@@ -92,20 +92,6 @@ class Claim:
     threshold: str = ""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One of the cells, runs or sets in which a claim is counted, and whether it holds there.
-
-    ``name`` is listed where it does not hold. ``number`` is what the claim bounds, NaN where there is nothing to say of
-    it; ``intervals`` are how far it is known, against each of those that it is compared with.
-    """
-
-    decision: Decision
-    name: str = ""
-    number: float = math.nan
-    intervals: Sequence[Interval] = ()
-
-
 def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Decision:
     """Return whether the interval from ``low`` to ``high`` lies between ``least`` and ``most``, or outside."""
     if least <= low and high <= most:
@@ -123,11 +109,11 @@ def undecided(missing: str, note: str = "") -> Finding:
     return Finding(UNDECIDED, f"{LACKING}{missing}", note)
 
 
-def decision_of(reached: float, needed: float = 1.0) -> Decision:
-    """Return the decision by the share of a claim that was ``reached``; ``needed`` confirms it."""
-    if reached >= needed:
+def decision_of(share: float, needed: float = 1.0) -> Decision:
+    """Return the decision by the share of a claim, or of the number that it names, that is reached; NaN is none."""
+    if share >= needed:
         return CONFIRMED
-    return MOSTLY if reached >= MOSTLY_FROM else CONTRADICTED
+    return MOSTLY if share >= MOSTLY_FROM else CONTRADICTED
 
 
 def only_decision(decisions: set[Decision], otherwise: Decision = UNDECIDED) -> Decision:
@@ -135,42 +121,6 @@ def only_decision(decisions: set[Decision], otherwise: Decision = UNDECIDED) -> 
     if decisions == {CONFIRMED, MOSTLY}:
         return MOSTLY
     return next(iter(decisions)) if len(decisions) == 1 else otherwise
-
-
-def decided(
-    cases: Sequence[Case],
-    unit: str = "cell",
-    *,
-    normally: bool = False,
-    extreme: str = "",
-    above: float = -math.inf,
-    evidence: str = "",
-    note: str = "",
-    power: str = "",
-    shown: str = "{:.3f}",
-) -> Finding:
-    """Return a claim decided by the share of its cases in which it holds: see :data:`DECISION_RULES`.
-
-    Open cases and those whose interval allows for both may turn out either way: the claim is decided where all outcomes
-    give one decision. Nothing to count decides nothing. The measure ends with ``extreme``, a text with places for the
-    ``least`` and the ``most`` of the numbers that are ``above`` a bound. Without ``evidence`` the cases in which the
-    claim fails are named. The power is that of the intervals, as ``shown``, if there are any, else that of the share.
-    """
-    if not cases:
-        return undecided(f"no {unit} to count")
-    counts = [sum(case.decision is each for case in cases) for each in (CONFIRMED, UNDECIDED, INDISTINCT)]
-    n_total, (n_holding, n_open, n_unclear) = len(cases), counts
-    failing = [case.name for case in cases if case.name and case.decision in (CONTRADICTED, INDISTINCT)]
-    share, numbers = share_of(n_holding, n_total, unit), [case.number for case in cases if case.number > above]
-    evidence = evidence or f"holds in {share}" + (f"; not shown in {listed(failing)}" if failing else "")
-    open_words = "; open, since runs were stopped too early or not made: "
-    evidence += f"{open_words}{counted(n_open, unit)}" if n_open else ""
-    share += f", and {n_open} open" if n_open else ""
-    share += f", and {n_unclear} unclear" if n_unclear else ""
-    measure = f"{share}; {extreme.format(least=min(numbers), most=max(numbers))}" if numbers and extreme else share
-    power = power or smallest_shown([each for case in cases for each in case.intervals], shown)
-    decision = _decision_of_counts(n_holding, n_total, n_open, n_unclear, NORMALLY_FROM if normally else 1.0, unit)
-    return Finding(decision, evidence, note, measure, power or _power_of_share(n_holding, n_total, unit))
 
 
 def decided_by_rows(
@@ -186,17 +136,22 @@ def decided_by_rows(
     needs: str = "",
     unit: str = "run",
     intervals: bool = False,
-    **shown: Any,
+    shown: str = "{:.3f}",
+    power: str = "",
+    **declared: Any,
 ) -> Finding:
-    """Return a claim decided by the share of the rows ``among`` all which it ``holds``.
+    """Return a claim decided by the share of the rows ``among`` all in which it ``holds``: see :data:`DECISION_RULES`.
 
-    These, which rows are ``opened`` (else the column ``open``) and the ``number`` are expressions of columns; rows in
-    which it neither holds nor ``fails`` are not distinguishable. Rows that are alike in the columns ``by`` are one
-    case, which the worst decides. At least the ``fewest`` rows must have ended. If it holds in all of these, one of
-    them must be as large as the claim ``needs``. Cases are named by the column ``name``; with ``intervals`` their
-    numbers are known from ``low`` to ``high``.
+    These, which rows are ``opened`` (else the column ``open``) and the ``number`` that the claim bounds are expressions
+    of columns; rows in which it neither holds nor ``fails`` are not distinguishable. Rows that are alike in the columns
+    ``by`` are one case, which the worst decides. At least the ``fewest`` rows must have ended. If it holds in all of
+    these, one of them must be as large as the claim ``needs``. Cases in which it fails are named by the column
+    ``name``. With ``intervals`` numbers are known from ``low`` to ``high``, and the power is theirs, as ``shown``.
+    Further keyword arguments are ``normally``, ``extreme``, ``above``, ``evidence`` and ``note``: the measure ends with
+    ``extreme``, a text with places for the ``least`` and the ``most`` of the numbers that are ``above`` a bound.
+    Without ``evidence`` the names are it.
     """
-    rows = rows.fillna(np.nan)
+    rows = rows.fillna(np.nan).reset_index(drop=True)
     rows = rows.query(among) if among and len(rows) else rows
     if rows.empty:
         return undecided(f"{counted(max(1, fewest), unit)} to count; there are 0")
@@ -210,30 +165,55 @@ def decided_by_rows(
     failed = evaluated(rows, fails) if fails else ~held
     kinds = [str(kind) for kind in (UNDECIDED, CONFIRMED, CONTRADICTED)]
     words = np.select([is_open, held.to_numpy(), failed.to_numpy()], kinds, str(INDISTINCT))
-    names = rows["name"] if "name" in rows else [""] * len(rows)
-    numbers = evaluated(rows, number) if number else [math.nan] * len(rows)
-    ends: list[list[Interval]] = [[]] * len(rows)
+    cases = rows[[name for name in (*by, "name") if name in rows]]
+    cases = cases.assign(decision=words, number=evaluated(rows, number) if number else math.nan)
     if intervals:
-        ends = [[each] for each in zip(rows["low"], rows["high"], strict=True)]
-    cases = [Case(Decision(str(word)), *own) for word, *own in zip(words, names, numbers, ends, strict=True)]
-    if by:
-        places: dict[tuple[Any, ...], list[Case]] = {}
-        for place, case in zip(rows[list(by)].itertuples(index=False, name=None), cases, strict=True):
-            places.setdefault(place, []).append(case)
-        cases = [_worst(each) for each in places.values()]
-    return decided(cases, unit, **shown)
+        power = smallest_shown(rows[["low", "high"]].itertuples(index=False, name=None), shown)
+    return _decided(_worst(cases, by) if by else cases, unit, power, **declared)
+
+
+def _worst(cases: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return of cases that are alike in the columns ``by`` the one that decides, with their largest positive number."""
+    places = [cases[name] for name in by]
+    highest = cases["number"].where(cases["number"] > 0.0).groupby(places, sort=False).transform("max")
+    order = cases["decision"].map(list(map(str, WORST_FIRST)).index)
+    return cases.assign(number=highest).loc[order.groupby(places, sort=False).idxmin()]
+
+
+def _decided(
+    cases: pd.DataFrame,
+    unit: str,
+    power: str,
+    *,
+    normally: bool = False,
+    extreme: str = "",
+    above: float = -math.inf,
+    evidence: str = "",
+    note: str = "",
+) -> Finding:
+    """Return the claim that cases decide, each with its ``decision`` and ``number``.
+
+    Open cases and those whose interval allows for both may turn out either way: the claim is decided where all outcomes
+    give one decision.
+    """
+    n_total, counts = len(cases), cases["decision"].value_counts()
+    n_holding, n_open, n_unclear = (int(counts.get(str(each), 0)) for each in (CONFIRMED, UNDECIDED, INDISTINCT))
+    share, numbers = share_of(n_holding, n_total, unit), cases["number"][cases["number"] > above].tolist()
+    if not evidence:
+        failing = cases[cases["decision"].isin([CONTRADICTED, INDISTINCT])].get("name", default=())
+        evidence = f"holds in {share}" + (f"; not shown in {listed([*failing])}" if len(failing) else "")
+    open_words = "; open, since runs were stopped too early or not made: "
+    evidence += f"{open_words}{counted(n_open, unit)}" if n_open else ""
+    share += f", and {n_open} open" if n_open else ""
+    share += f", and {n_unclear} unclear" if n_unclear else ""
+    measure = f"{share}; {extreme.format(least=min(numbers), most=max(numbers))}" if numbers and extreme else share
+    decision = _decision_of_counts(n_holding, n_total, n_open, n_unclear, NORMALLY_FROM if normally else 1.0, unit)
+    return Finding(decision, evidence, note, measure, power or _power_of_share(n_holding, n_total, unit))
 
 
 def evaluated(rows: pd.DataFrame, expression: str) -> pd.Series:
     """Return what an expression of columns gives for each row."""
     return cast("pd.Series", rows.eval(expression))
-
-
-def _worst(cases: Sequence[Case]) -> Case:
-    """Return the case that decides several, with the largest of their numbers."""
-    worst = min(cases, key=lambda case: WORST_FIRST.index(case.decision))
-    highest = max((case.number for case in cases if case.number > 0.0), default=math.nan)
-    return Case(worst.decision, worst.name, highest, [each for case in cases for each in case.intervals])
 
 
 def _decision_of_counts(
@@ -268,18 +248,6 @@ def smallest_shown(intervals: Iterable[Interval], shown: str = "{:.3f}") -> str:
         return ""
     median, largest = (shown.format(half) for half in (halves[len(halves) // 2], halves[-1]))
     return f"a difference of {median} shows in half of the comparisons, {largest} in all"
-
-
-def reached(number: float, *, least: float | None = None, most: float | None = None) -> float:
-    """Return how nearly a positive number meets its bounds: 1 if it does, else number / least or most / number.
-
-    0 for what is not positive, where at least something is required, and for what is unknown (NaN).
-    """
-    if not number <= math.inf:
-        return 0.0
-    from_below = 1.0 if least is None or number >= least else max(0.0, number / least)
-    from_above = 1.0 if most is None or number <= most else most / number
-    return min(from_below, from_above)
 
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:

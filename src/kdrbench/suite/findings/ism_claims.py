@@ -43,16 +43,13 @@ from kdrbench.suite.findings.finding import (
     MOSTLY,
     UNDECIDED,
     WORST_FIRST,
-    Case,
     Decision,
     Finding,
-    decided,
     decided_by_rows,
     decision_of,
     evaluated,
     kept_if,
     only_decision,
-    reached,
     share_of,
     side_of,
     smallest_shown,
@@ -150,7 +147,7 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
     wrong_by = 1.0 if is_clean else uncertain
     most = known["ratio"].where(~known["bounded"], math.inf).max()
     possible = {best["ratio"] / wrong_by, max(best["ratio"], most) * wrong_by}
-    decision = only_decision({decision_of(reached(ratio, least=least)) for ratio in possible})
+    decision = only_decision({decision_of(ratio / least) for ratio in possible})
     power = "" if is_clean else f"wrong by at most a factor of {wrong_by:g}, since runs shared their cores"
     return Finding(decision, evidence, "", words, power)
 
@@ -442,6 +439,7 @@ def rule_of_q(records: Records, *, tables: Tables) -> Finding:
     if not matrices:
         return undecided("a run of ISM on Wine")
     chosen = eigengap_components(matrices[1])
-    cases = [Case(kept_if(chosen == printed["wine"])), *[Case(UNDECIDED)] * (len(printed) - 1)]
-    finding = decided(cases, "case", evidence="of the other data sets rows hold no spectrum")
+    cases = pd.DataFrame({"q": [*printed.values()], "open": [name != "wine" for name in printed]})
+    evidence = "of the other data sets rows hold no spectrum"
+    finding = decided_by_rows(cases, holds=f"q == {chosen}", unit="case", evidence=evidence)
     return replace(finding, measure=f"{finding.measure}; {chosen} for {printed['wine']} on Wine")

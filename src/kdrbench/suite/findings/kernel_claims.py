@@ -9,6 +9,7 @@ a limit stopped or that were not made: these are open. Keyword arguments are tho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,17 +24,12 @@ from kdrbench.suite.findings.finding import (
     CONTRADICTED,
     MOSTLY,
     UNDECIDED,
-    WORST_FIRST,
-    Case,
     Decision,
     Finding,
-    decided,
     decided_by_rows,
     decision_of,
-    kept_if,
     listed,
     only_decision,
-    reached,
     share_of,
     side_of,
     undecided,
@@ -102,7 +98,7 @@ def versions_win(records: Records, *, variant: str, least_won: int, most_lost: i
     lost = len(gains) - won - level
 
     def decision(wins: int, losses: int) -> Decision:
-        by_wins = decision_of(reached(wins, least=least_won))
+        by_wins = decision_of(wins / least_won)
         return MOSTLY if by_wins is CONFIRMED and losses > most_lost else by_wins
 
     # At best all that are open are won, at worst all are lost.
@@ -150,7 +146,7 @@ def close_and_quick(records: Records, *, most: float, quicker: float) -> Finding
     evidence = f"accuracy {lower} over {counted(len(gains), 'cell')}; choosing takes {seconds[ALIGNED]:.3g} s against "
     evidence += f"{seconds[CROSS_VALIDATED]:.3g} s for a split of {counted(len(spent), 'cell')}"
     decision, power = side_of(low, high, most=most), f"95 %: {-high:+.3f} to {-low:+.3f}"
-    decision = decision_of(reached(ratio, least=quicker)) if decision is CONFIRMED else decision
+    decision = decision_of(ratio / quicker) if decision is CONFIRMED else decision
     return Finding(decision, evidence, "", f"{lower}; {ratio:.3g} times as quick", power)
 
 
@@ -293,7 +289,7 @@ def fewer_sweeps(rows: pd.DataFrame, *, least: float) -> Finding | None:
     )
     others = {method: _sweep_ratios(rows, method)[0] for method in OTHER_STEPS}
     evidence += "".join(f"; {method} {each.median():.3g} times" for method, each in others.items() if len(each))
-    decision = decision_of(reached(median, least=least))
+    decision = decision_of(median / least)
     if n_open or (n_bounds and decision is not CONFIRMED):
         decision, evidence = UNDECIDED, f"{evidence}; open are {counted(n_open, 'set')}"
     power = f"quartiles {ratios.quantile(0.25):,.3g} and {ratios.quantile(0.75):,.3g}"
@@ -312,9 +308,12 @@ def better_than_target(rows: pd.DataFrame) -> Finding | None:
     for (experiment, method), group in rows[rows["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
         most = group[group["n_constraints"] == group["n_constraints"].max()]
         ours, theirs = most[["accuracy", "target_accuracy"]].astype(float).mean()
-        decision = UNDECIDED if most["open"].any() else kept_if(ours > theirs)
-        cases.append(Case(decision, f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}", ours - theirs))
-    return decided(cases, "comparison", extreme="at least {least:+.3f}") if cases else None
+        name = f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}"
+        cases.append({"open": most["open"].any(), "name": name, "gain": ours - theirs})
+    if not cases:
+        return None
+    extreme = "at least {least:+.3f}"
+    return decided_by_rows(pd.DataFrame(cases), holds="gain > 0", number="gain", unit="comparison", extreme=extreme)
 
 
 def _solvable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -328,12 +327,16 @@ def agreement_rises(rows: pd.DataFrame, *, correlation: float) -> Finding | None
     for (experiment, method), group in kept[kept["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
         means = group.groupby("n_constraints")[_NMI].mean().dropna().sort_index()
         if group["open"].any():
-            cases.append(Case(UNDECIDED, f"{experiment}, {method}: open"))
+            cases.append({"open": True, "rises": False, "name": f"{experiment}, {method}: open"})
         elif len(means) >= 3:
             ranks = float(pd.Series(means.index).corr(means.reset_index(drop=True), method="spearman"))
             rises = means.iloc[-1] > means.iloc[0] and ranks >= correlation
-            cases.append(Case(kept_if(rises), f"{experiment}, {method}: {means.iloc[0]:.2f} to {means.iloc[-1]:.2f}"))
-    return decided(cases, "curve", evidence="; ".join(case.name for case in cases)) if cases else None
+            name = f"{experiment}, {method}: {means.iloc[0]:.2f} to {means.iloc[-1]:.2f}"
+            cases.append({"open": False, "rises": rises, "name": name})
+    if not cases:
+        return None
+    evidence = "; ".join(str(case["name"]) for case in cases)
+    return decided_by_rows(pd.DataFrame(cases), holds="rises", unit="curve", evidence=evidence)
 
 
 def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float) -> Finding | None:
@@ -344,15 +347,20 @@ def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float
     if not set(EXACT) <= set(wide.columns.get_level_values(1)) or is_open.all():
         return None
     differences = pd.DataFrame(wide.xs(EXACT[0], axis=1, level=1) - wide.xs(EXACT[1], axis=1, level=1))
-    cases, bounds = [], {"accuracy": apart, _NMI: nmi_apart}
+    cases = []
     for count, group in differences.groupby("n_constraints"):
-        if is_open[count]:
-            cases.append(Case(UNDECIDED))
-            continue
-        intervals = {name: corrected_t_interval(group[name].dropna(), 0.0) for name in bounds}
-        sides = [side_of(*ends, least=-bounds[name], most=bounds[name]) for name, ends in intervals.items()]
-        cases.append(Case(min(sides, key=WORST_FIRST.index), intervals=[*intervals.values()]))
+        for name, bound in {"accuracy": apart, _NMI: nmi_apart}.items():
+            low, high = (math.nan, math.nan) if is_open[count] else corrected_t_interval(group[name].dropna(), 0.0)
+            cases.append({"count": count, "open": is_open[count], "low": low, "high": high, "bound": bound})
     largest = differences.groupby("n_constraints").mean()[~is_open].abs().max()
     evidence = f"accuracies at most {largest['accuracy']:.3f} apart, NMI {largest[_NMI]:.2f}"
-    finding = decided(cases, "constraint count", evidence=evidence)
+    finding = decided_by_rows(
+        pd.DataFrame(cases),
+        holds="-bound <= low and high <= bound",
+        fails="not (low <= bound and high >= -bound)",
+        by=["count"],
+        unit="constraint count",
+        intervals=True,
+        evidence=evidence,
+    )
     return replace(finding, measure=f"{finding.measure}; {evidence}")
