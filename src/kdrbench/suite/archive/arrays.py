@@ -135,9 +135,8 @@ def type_name(dtype: np.dtype[Any]) -> str:
 
 
 def _smallest(flat: NDArray[Any]) -> NDArray[Any]:
-    """Return integers in the smallest type that holds them; anything else as it is."""
+    """Return integers in the smallest signed type that holds them; anything else as it is."""
     if flat.dtype.kind != "i" or not flat.size:
         return flat
-    kinds = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
-    least, most = int(flat.min()), int(flat.max())
-    return flat.astype(next(kind for kind in kinds if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max))
+    # A negative number needs a signed type, and ~most as many bits as most.
+    return flat.astype(np.min_scalar_type(min(flat.min(), ~flat.max())))

@@ -40,7 +40,7 @@ from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.making import Page, can_be_drawn, make, make_chart, reports_named
-from kdrbench.suite.reports.outputs import FIGURE_FOLDER, dashboard_parts, figures_of, report_folder, tables_of
+from kdrbench.suite.reports.outputs import FIGURE_FOLDER, dashboard_parts, figures_of, report_folder, tables_of, word_of
 from kdrbench.suite.reports.records import read_runs, systems_of, table_of
 from kdrbench.suite.reports.site import write_index
 from kdrbench.suite.reports.tables.table import Section, write_table
@@ -245,7 +245,8 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
     tables = sorted(tables_of(runs.config).items(), key=lambda one: -sum(map(size, one[1].experiments)))
     drawn = {name: one for name, one in figures_of(runs.config).items() if can_be_drawn(one, runs.config, runs.store)}
     # One process draws the figures of an experiment: it reads the rows once.
-    figures = [list(names) for _, names in groupby(drawn, key=lambda name: drawn[name].experiments)]
+    by_rows = groupby(drawn, key=lambda name: drawn[name].experiments)
+    figures = [[word_of(drawn[name]) for name in names] for _, names in by_rows]
     n_calls, n_ended = len(figures) + len(tables) + 2, count(1)
     line = ProgressLine(_LINE_S, _TERMINAL_S)
     # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
@@ -259,10 +260,14 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
                 line.show(f"kdrbench: {next(n_ended)} of {n_calls} steps")
             return [call.result() for call in begun]
 
-        (answers, pages), *_ = made((_papers, runs, out), *((_figures, runs, out, names) for names in figures))
-        # Pages of tables show figures, and the dashboard shows both; of runs beside a record the answers are others.
-        made(*((_report, runs, out, name, (pages.get(name), one.figures)) for name, one in tables))
-        made((write_dashboard, runs, out, None if runs.config.get("include") else answers))
+        (answers, pages), *_ = made((_papers, runs, out), *((_reports, runs, out, names) for names in figures))
+        # Beside an included record tables and answers are others than those that the summaries are made of.
+        if runs.config.get("include"):
+            answers, pages = None, {}
+        # Pages of tables show figures, and the dashboard shows both.
+        there = ((write_page, pages[name], out, name, one.figures) for name, one in tables if name in pages)
+        made(*((_reports, runs, out, [name]) for name, _ in tables if name not in pages), *there)
+        made((write_dashboard, runs, out, answers))
     line.end()
     return len(drawn) + len(tables)
 
@@ -273,19 +278,8 @@ def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
     return list(source.answers.values()), source.pages
 
 
-def _figures(runs: Runs, out: Path, names: list[str]) -> None:
-    """Draw figures of the same rows."""
+def _reports(runs: Runs, out: Path, words: list[str]) -> None:
+    """Make figures and tables by their words of `kdrbench reports`."""
     with with_included(runs) as source:
-        for name in names:
-            make_report(f"{FIGURE_FOLDER}{name}", source, out)
-
-
-def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str, ...]] = (None, ())) -> None:
-    """Draw a figure or write a table, with a page that was ``made`` before and its figures."""
-    page, figures = made
-    # Beside an included record a table is another than the one that the summaries are made of.
-    if page is not None and not runs.config.get("include"):
-        write_page(page, out, name, figures)
-        return
-    with with_included(runs) as source:
-        make_report(name, source, out)
+        for word in words:
+            make_report(word, source, out)

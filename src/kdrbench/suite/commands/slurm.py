@@ -24,20 +24,15 @@ def status_command() -> str:
     """
     if _output("sacct", "--noheader", "--allocations", "--format=JobID") is not None:
         return "sacct"
-    age_s = min_job_age_s(_output("scontrol", "show", "config") or "")
-    if age_s is not None and age_s <= _BETWEEN_LOOKS_S:
+    # The seconds for which the controller remembers ended jobs.
+    age = re.search(r"^MinJobAge\s*=\s*(\d+)", _output("scontrol", "show", "config") or "", re.MULTILINE)
+    if age and int(age[1]) <= _BETWEEN_LOOKS_S:
         raise InputError(
-            f"this Slurm keeps no accounts (sacct does not answer) and forgets a job {age_s} s after its end: the "
+            f"this Slurm keeps no accounts (sacct does not answer) and forgets a job {age[1]} s after its end: the "
             f"workflow, which looks every {_BETWEEN_LOOKS_S} s, would wait for ever. Ask for MinJobAge=300 or for "
             "accounts (slurmdbd), or use --profile profiles/cluster-generic, which looks every ten seconds"
         )
     return "squeue"
-
-
-def min_job_age_s(configuration: str) -> int | None:
-    """Return the seconds for which the controller remembers ended jobs, of what ``scontrol show config`` prints."""
-    found = re.search(r"^MinJobAge\s*=\s*(\d+)", configuration, re.MULTILINE)
-    return int(found[1]) if found else None
 
 
 def _output(*command: str) -> str | None:

@@ -37,7 +37,6 @@ from kdrbench.suite.findings.outcome import (
     stopped,
     without_skipped,
 )
-from kdrbench.suite.findings.pairwise import relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
@@ -244,16 +243,17 @@ def _spread_of_ratio(times: pd.DataFrame) -> float:
     return ONE_TIME if len(times) < 2 else float(np.exp(2.0 * logs.std(ddof=1) / np.sqrt(len(logs))))
 
 
-def paired_rows(rows: pd.DataFrame, ours: str = "ism") -> pd.DataFrame:
-    """Return the rows of a solver with those of its rivals (``_theirs``), and the relative ``gap`` of their costs.
+def paired_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of ISM with those of its rivals (``_theirs``), and the ``gap`` of costs relative to theirs.
 
     ``pair_open`` says whether one of both cells was stopped before the paper's limits.
     """
     is_early = (rows["early"] != "").groupby([rows[name] for name in PLACE])
     rows = rows.assign(pair_open=is_early.transform("any"))
-    rivals = rows[rows["method"] != ours].dropna(subset=["run"])
-    both = rows[rows["method"] == ours].merge(rivals, on=[*PLACE, "run"], how="left", suffixes=("", "_theirs"))
-    return both.assign(gap=relative_gaps(both["cost"].to_numpy(float), both["cost_theirs"].to_numpy(float)))
+    rivals = rows[rows["method"] != "ism"].dropna(subset=["run"])
+    both = rows[rows["method"] == "ism"].merge(rivals, on=[*PLACE, "run"], how="left", suffixes=("", "_theirs"))
+    theirs = both["cost_theirs"].astype(float)
+    return both.assign(gap=(both["cost"].astype(float) - theirs) / theirs.abs().clip(lower=np.finfo(float).tiny))
 
 
 # What decides by rows.

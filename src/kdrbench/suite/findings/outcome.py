@@ -134,17 +134,13 @@ def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if marked(runs, "timed").any():
         return UNTIMED
-    of_runs, drifted = counted(len(runs), "run"), int(marked(runs, "drifted").sum())
-    most = runs["drift"].astype(float).abs().max() if drifted else 0.0
-    reasons = [
-        (drifted, f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"),
-        *(
-            (int(chosen.sum()), f"{int(chosen.sum())} of {of_runs} {words}")
-            for chosen, words in (
-                (marked(runs, "contaminated"), "waited for their core"),
-                (marked(runs, "unaccounted"), "worked while their clock was stopped"),
-                (_of_earlier_speed(runs), "were timed with an earlier implementation"),
-            )
-        ),
-    ]
-    return "; ".join(words for count, words in reasons if count)
+    drifted = marked(runs, "drifted")
+    most = runs["drift"].astype(float).abs().max() if drifted.any() else 0.0
+    reasons = {
+        f"the cores were not as fast as for other methods in {{}}, by up to {most:.0%}": drifted,
+        "{} waited for their core": marked(runs, "contaminated"),
+        "{} worked while their clock was stopped": marked(runs, "unaccounted"),
+        "{} were timed with an earlier implementation": _of_earlier_speed(runs),
+    }
+    counts = {words: f"{chosen.sum()} of {counted(len(runs), 'run')}" for words, chosen in reasons.items()}
+    return "; ".join(words.format(counts[words]) for words, chosen in reasons.items() if chosen.any())

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,26 +22,12 @@ from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
-if TYPE_CHECKING:
-    from kdrbench.kernels.family import FloatArray
-
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 DISTURBED = (
     "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
     "indication only."
 )
-
-
-def sign_test(gains: FloatArray) -> tuple[int, int, int]:
-    """Return how often the first of two methods is better (positive gains), tied and worse."""
-    wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
-    return wins, len(gains) - wins - losses, losses
-
-
-def relative_gaps(ours: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Return (ours - theirs) / |theirs|."""
-    return (ours - theirs) / np.maximum(np.abs(theirs), np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -192,8 +177,11 @@ def _with_tests(standings: Sequence[Standing], rows: pd.DataFrame, reference: st
     p_values = dict(zip(tested, holm([signed_rank_p(each) for each in tested.values()]), strict=True))
     found = []
     for one in standings:
-        wins, ties, losses = (0, 0, 0) if one.solver == reference else sign_test(gains[one.solver])
-        found.append(replace(one, wins=wins, ties=ties, losses=losses, p=p_values.get(one.solver)))
+        # The reference is not compared with itself.
+        own = gains[one.solver][: None if one.solver != reference else 0]
+        wins, losses = int((own > 0).sum()), int((own < 0).sum())
+        ties, p = len(own) - wins - losses, p_values.get(one.solver)
+        found.append(replace(one, wins=wins, ties=ties, losses=losses, p=p))
     return found
 
 

@@ -58,23 +58,19 @@ class PublishedNumber:
         return 0.5 * unit * 10.0 ** -len(digits[1] or "")
 
 
+@cache
 def find_published(**axes: str) -> PublishedNumber | None:
     """Return the number printed at paper, table, setting, dataset, kernel, method and metric, if there is one."""
-    return _find(tuple(axes[name] for name in _AXES))
-
-
-@cache
-def _find(place: tuple[str, ...]) -> PublishedNumber | None:
-    axes, row = dict(zip(_AXES, place, strict=True)), _rows().get(place)
+    row = _rows().get(tuple(axes[name] for name in _AXES))
     if row is None:
         return None
-    rules, scale = _rules(axes), _scale(axes)
+    rules, scale = _rules(row), _scale(row)
     value, std = (float(row[name]) * scale if row[name] else None for name in ("value", "std"))
     words: dict[str, Any] = {
         name: "; ".join(rule[name] for rule in rules if name in rule) for name in ("why", "fitted", "protocol")
     }
     runs_of = {axis: name for rule in rules for axis, name in rule.get("runs_of", {}).items()}
-    more: dict[str, Any] = {"stake": _stake(axes), "scale": scale, "runs_of": runs_of}
+    more: dict[str, Any] = {"stake": _stake(row), "scale": scale, "runs_of": runs_of}
     return PublishedNumber(row["text"], row["status"], value, std, **words, **more)
 
 
@@ -90,11 +86,8 @@ def _scale(axes: Mapping[str, str]) -> float:
 def _stake(axes: Mapping[str, str]) -> float:
     """Return the range of what is printed beside a number: costs of one kernel, shares and counts of all."""
     same = ["paper", "table", "setting", "dataset", "metric", *(["kernel"] if axes["metric"] == "cost" else [])]
-    values = []
-    for other in (dict(zip(_AXES, row, strict=True)) for row in _rows()):
-        row = _rows()[tuple(other.values())]
-        if all(other[name] == axes[name] for name in same) and row["status"] == "ok" and row["value"]:
-            values.append(float(row["value"]) * _scale(other))
+    beside = [row for row in _rows().values() if all(row[name] == axes[name] for name in same)]
+    values = [float(row["value"]) * _scale(row) for row in beside if row["status"] == "ok" and row["value"]]
     return max(values) - min(values) if values else 0.0
 
 
@@ -122,8 +115,8 @@ def published_numbers(**table: str) -> list[dict[str, str]]:
 
     Cells in which no number is printed ("N/A", "-") are left out.
     """
-    printed = [dict(zip(_AXES, axes, strict=True)) for axes, row in _rows().items() if row["status"] != "not_available"]
-    return [axes for axes in printed if all(axes[name] == value for name, value in table.items())]
+    printed = (row for row in _rows().values() if row["status"] != "not_available")
+    return [{axis: row[axis] for axis in _AXES} for row in printed if table.items() <= row.items()]
 
 
 def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:
