@@ -317,24 +317,18 @@ def authors_cells(records: Records, tables: Tables, methods: Sequence[str]) -> C
 
     Their rows are the authors' own, which may be others than those of the tables. None is required.
     """
-    coverage, solvers = Coverage(), records.runs["method"].astype(str)
+    cells, solvers = [], records.runs["method"].astype(str)
     by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {*_HAVE_VARIANTS})
     for table in tables:
         rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[solvers[rows.index].str.contains(AUTHORS), "experiment"])
-        axes = ["experiment", "dataset", "kernel"]
-        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
-            coverage += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
-    return coverage
-
-
-def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> Coverage:
-    drawn = rows["partition"].fillna(0).astype(int)
-    groups = {str(name): cell for name, cell in rows.assign(run=rows["run"] + 10_000 * drawn).groupby("method")}
-    by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
-    roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
-    n_runs = max(map(len, groups.values()))
-    cells = [_rows_of_cell(*place, name, roles[name], n_runs) for name in methods if name in roles]
+        rows = rows[of_authors].assign(run=rows["run"] + 10_000 * rows["partition"].fillna(0).astype(int))
+        for (experiment, dataset, kernel), here in rows.groupby(["experiment", "dataset", "kernel"], sort=False):
+            groups = {str(name): cell for name, cell in here.groupby("method")}
+            by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
+            roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
+            n_runs, axes = max(map(len, groups.values())), (str(experiment), str(dataset), str(kernel))
+            cells += [_rows_of_cell(*axes, name, roles[name], n_runs) for name in methods if name in roles]
     return Coverage(pd.concat(cells, ignore_index=True)) if cells else Coverage()
 
 

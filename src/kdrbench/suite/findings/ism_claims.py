@@ -232,9 +232,7 @@ def exponents(
     of: str,
     methods: Sequence[str],
     regions: Mapping[str, Mapping[str, Any]],
-    lacking: str,
-    unit: str = "exponent",
-    alike: float = math.inf,
+    **declared: Any,
 ) -> Finding:
     """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
 
@@ -253,7 +251,7 @@ def exponents(
 
     letters = [letter for letter in LETTERS.values() if letter in regions]
     laws = {(name, letter): law(name, letter) for letter in letters for name in methods}
-    return decided_by_exponents(laws, regions, lacking, unit, alike=alike)
+    return decided_by_exponents(laws, regions, **declared)
 
 
 def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLaw | None:
