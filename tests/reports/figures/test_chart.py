@@ -23,7 +23,7 @@ from kdrbench.suite.reports.figures.chart import (
     from_png,
     to_png,
 )
-from kdrbench.suite.reports.figures.draw_matplotlib import draw, laid_out, render, write_chart
+from kdrbench.suite.reports.figures.draw_matplotlib import draw, render, write_chart
 
 
 def chart():
@@ -88,7 +88,7 @@ def test_the_drawing_shows_points_scales_and_each_name_once():
 def test_a_pdf_has_one_font_whatever_its_words_and_numbers():
     pairs = Series("first effort", [-2.0, 1.0], [-1.0, 1e-3])
     shown = replace(of_one(pairs, Axis("offset"), Axis("gain")), title="Difficult fits")
-    content = render(laid_out(draw(shown)), "pdf")
+    content = render(draw(shown), "pdf")
     assert len(set(re.findall(rb"/FontName /([\w+]+)", content))) == 1
 
 

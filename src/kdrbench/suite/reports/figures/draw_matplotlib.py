@@ -17,6 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import (
     EngFormatter,
@@ -61,7 +62,7 @@ _LETTERS_IN_A_ROW = 32
 
 def write_chart(chart: Chart, stem: Path) -> None:
     """Write ``stem`` as .pdf, .png and .json; each appears whole, the same on every run."""
-    figure = laid_out(draw(chart))
+    figure = draw(chart)
     for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     write_text(stem.parent / f"{stem.name}.json", chart.to_json())
@@ -69,7 +70,7 @@ def write_chart(chart: Chart, stem: Path) -> None:
 
 @mpl.rc_context(_STYLE)
 def draw(chart: Chart) -> Figure:
-    """Return the chart as a figure with one legend for all panels."""
+    """Return the chart as a figure with one legend for all panels, and all parts in their places."""
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
     named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
@@ -77,7 +78,8 @@ def draw(chart: Chart) -> Figure:
     beside = max((_LETTER_WIDTH * len(name) for panel in chart.panels for name in panel.y.ticks), default=0.0)
     beside = max(0.0, beside - COLUMN_WIDTH / 2)
     width = (COLUMN_WIDTH + beside) * columns if named or columns == 1 else PAGE_WIDTH
-    figure = Figure(dpi=_DPI, layout="constrained")
+    engine = ConstrainedLayoutEngine()
+    figure = Figure(dpi=_DPI, layout=engine)
     # Words that it measures for the layout are not measured again for the PNG.
     FigureCanvasAgg(figure)
     handles: dict[str, Artist] = {}
@@ -94,6 +96,10 @@ def draw(chart: Chart) -> Figure:
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     height = max(width / columns * shape, _ROW_HEIGHT * named)
     figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
+    # Places of parts take longest to find, and would else be sought again for each file.
+    engine.execute(figure)
+    # With any engine, also the one called "none", each file would be drawn twice.
+    figure.set_layout_engine(None)
     return figure
 
 
@@ -110,16 +116,6 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
     for text in legend.get_texts():
         text.set(**_WORDS)
     return -(-len(handles) // columns)
-
-
-@mpl.rc_context(_STYLE)
-def laid_out(figure: Figure) -> Figure:
-    """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)
-        # With any engine, also the one called "none", each file would be drawn twice.
-        figure.set_layout_engine(None)
-    return figure
 
 
 @mpl.rc_context(_STYLE)
