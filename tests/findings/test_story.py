@@ -100,7 +100,7 @@ def test_numbers_without_a_known_reason_are_counted_by_search_and_not_as_the_aut
 
 
 def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
-    runs = source.runs("first")
+    runs = source.runs["first"]
     ism = runs[runs["method"] == "ism"].assign(status="converged", curvature=-1e-5, optimality="not_stationary")
     of_polynomial = ism["kernel"] == "polynomial"
     ism.loc[of_polynomial, "curvature"] = -1e-7
@@ -108,7 +108,7 @@ def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     ism.loc[ism.index[1:4], "status"] = ["max_iterations", "time_limit", "failed"]
     rivals = runs[runs["method"] == "dg"].assign(status="max_iterations", optimality="second_order")
     rivals.loc[rivals.index[0], "optimality"] = "saddle"
-    source._runs["first"] = pd.concat([ism, rivals], ignore_index=True)
+    source.runs["first"] = pd.concat([ism, rivals], ignore_index=True)
     ascent, saddles, cycles = (answer for _, answer, _ in Summary(source).endings())
     assert ascent == (
         "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "

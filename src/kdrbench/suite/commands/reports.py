@@ -109,12 +109,11 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
     """Make a figure or tables, and return whether that is done; otherwise say why not."""
     try:
         click.echo(make_report(name, runs, out))
+        return True
     except (KdrbenchError, OSError) as error:
         click.echo(f"kdrbench: {name}: {refusal(error) if isinstance(error, OSError) else error}", err=True)
     except Exception:
         click.echo(f"kdrbench: {name}: {traceback.format_exc()}", err=True)
-    else:
-        return True
     return False
 
 

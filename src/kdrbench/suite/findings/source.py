@@ -19,7 +19,7 @@ from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.making import Page, make
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import Config, read_runs
+from kdrbench.suite.reports.records import Config, experiments_of, read_runs, systems_of
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.systems import system_name
 from kdrbench.suite.systems.league.system import TUNING, fixed_beside
@@ -38,7 +38,6 @@ class Source:
     store: Path
     reports: str = ""
     pages: dict[str, Page] = field(default_factory=dict)
-    _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
     def experiments(self) -> list[str]:
@@ -78,25 +77,19 @@ class Source:
         """Return the table of a tuned league beside that with default parameters."""
         return self.table(f"{tuned}_{TUNING}")
 
-    def runs(self, experiment: str) -> pd.DataFrame:
-        """Return the merged rows of an experiment."""
-        if experiment not in self._runs:
-            self._runs[experiment] = read_runs(self._rows(experiment))
-        return self._runs[experiment]
-
-    def rows_of(self, system: str) -> pd.DataFrame:
-        """Return the merged rows of all experiments of a system; none where it has no experiment."""
-        return self._systems.get(system, pd.DataFrame())
+    @cached_property
+    def runs(self) -> dict[str, pd.DataFrame]:
+        """The merged rows of each experiment."""
+        return {name: read_runs(self._rows(name)) for name in self.experiments}
 
     def _rows(self, experiment: str) -> Path:
         return self.merged / "merged" / f"{experiment}.csv"
 
     @cached_property
-    def _systems(self) -> dict[str, pd.DataFrame]:
-        systems: dict[str, list[pd.DataFrame]] = {}
-        for name in self.experiments:
-            systems.setdefault(self._system(name), []).append(self.runs(name))
-        return {system: pd.concat(runs, ignore_index=True) for system, runs in systems.items()}
+    def systems(self) -> dict[str, pd.DataFrame]:
+        """The merged rows of each system, an experiment after the other."""
+        names = {system: experiments_of(self.made, system) for system in systems_of(self.made)}
+        return {system: pd.concat(map(self.runs.get, own), ignore_index=True) for system, own in names.items()}
 
     def _system(self, experiment: str) -> str:
         return system_name(self.config["experiments"][experiment])
@@ -104,19 +97,19 @@ class Source:
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """Every number that is printed for these experiments beside ours."""
-        return compare(self._systems, self.made)
+        return compare(self.systems, self.made)
 
     @cached_property
     def claims(self) -> Decided:
         """The claims of the papers with their decisions."""
-        return decide_claims(Records.of(self._systems, self.made))
+        return decide_claims(Records.of(self.systems, self.made))
 
     @cached_property
     def answers(self) -> dict[str, Answer]:
         """What each experiment answers."""
         traces = self.store / TRACES
         return {
-            name: answer_of(name, self.rows_of(self._system(name)), self.config, traces if traces.is_dir() else None)
+            name: answer_of(name, self.systems[self._system(name)], self.config, traces if traces.is_dir() else None)
             for name in self.experiments
         }
 

@@ -105,7 +105,7 @@ class Summary:
     def runs(self) -> pd.DataFrame:
         """What all rows of all experiments have: experiment, run, seconds of its process, and where it was made."""
         names = ["experiment", "run", "wall_s", "processor", "trace_file"]
-        tables = [self.source.runs(name) for name in self.source.experiments]
+        tables = self.source.runs.values()
         return pd.concat([table.reindex(columns=names) for table in tables], ignore_index=True)
 
     @property
@@ -165,8 +165,7 @@ class Summary:
 
     def endings(self) -> Iterator[tuple[str, str, str]]:
         """Yield what the rows of dimension reduction say of saddles and cycles: question, answer, address."""
-        runs = self.source.rows_of(IKDR)
-        if runs.empty:
+        if (runs := self.source.systems.get(IKDR)) is None:
             return
         ism, here = runs[runs["method"] == _ISM], self.source.address("runs", method=method_label(_ISM))
         known = ism.dropna(subset=["curvature"])
