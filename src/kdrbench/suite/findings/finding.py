@@ -8,7 +8,7 @@ across, the runs lack the power to tell. A case that was stopped too early is op
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
@@ -50,7 +50,6 @@ class Decision(StrEnum):
 CONFIRMED, MOSTLY, INDISTINCT, CONTRADICTED, UNDECIDED = Decision
 # Of the cases that are taken together, the worst decides.
 WORST_FIRST = (CONTRADICTED, UNDECIDED, INDISTINCT, CONFIRMED)
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,6 @@ def side_of(low: float, high: float, *, least: float = -math.inf, most: float = 
     if least <= low and high <= most:
         return CONFIRMED
     return CONTRADICTED if high < least or low > most or math.isnan(low + high) else INDISTINCT
-
-
-def kept_if(holds: object) -> Decision:
-    """Return the decision of a case in which a claim holds or fails."""
-    return CONFIRMED if holds else CONTRADICTED
 
 
 def undecided(missing: str, note: str = "") -> Finding:
@@ -168,7 +162,7 @@ def decided_by_rows(
     cases = rows[[name for name in (*by, "name") if name in rows]]
     cases = cases.assign(decision=words, number=evaluated(rows, number) if number else math.nan)
     if intervals:
-        power = smallest_shown(rows[["low", "high"]].itertuples(index=False, name=None), shown)
+        power = smallest_shown(rows, shown)
     return _decided(_worst(cases, by) if by else cases, unit, power, **declared)
 
 
@@ -241,10 +235,10 @@ def _power_of_share(n_holding: int, n_total: int, unit: str) -> str:
     return f"95 %: {100 * low:.0f} to {100 * high:.0f} % of {unit}s"
 
 
-def smallest_shown(intervals: Iterable[Interval], shown: str = "{:.3f}") -> str:
-    """Return the power of comparisons: half the width of intervals, which a difference must exceed to be seen."""
-    halves = sorted(0.5 * (high - low) for low, high in intervals if high > low)
-    if not halves:
+def smallest_shown(rows: pd.DataFrame, shown: str = "{:.3f}") -> str:
+    """Return the power of comparisons: half of ``low`` to ``high``, which a difference must exceed to be seen."""
+    widths = rows["high"] - rows["low"]
+    if not (halves := sorted(0.5 * widths[widths > 0.0])):
         return ""
     median, largest = (shown.format(half) for half in (halves[len(halves) // 2], halves[-1]))
     return f"a difference of {median} shows in half of the comparisons, {largest} in all"

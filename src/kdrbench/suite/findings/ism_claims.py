@@ -48,7 +48,6 @@ from kdrbench.suite.findings.finding import (
     decided_by_rows,
     decision_of,
     evaluated,
-    kept_if,
     only_decision,
     share_of,
     side_of,
@@ -321,7 +320,7 @@ def better_kernel(rows: pd.DataFrame, *, kernel: str, than: str) -> Finding:
     counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
     possible = {CONFIRMED if 2 * won > n_cells else MOSTLY if won > lost else CONTRADICTED for won, lost in counts}
     measure = f"better in {share_of(better, n_cells, 'cell')}; worse in {worse}; unclear in {unclear}"
-    power = smallest_shown(pairs.loc[pairs["complete"], ["low", "high"]].itertuples(index=False, name=None))
+    power = smallest_shown(pairs[pairs["complete"]])
     return Finding(only_decision(possible, INDISTINCT), measure, "", measure, power)
 
 
@@ -424,7 +423,8 @@ def omega_semidefinite(records: Records, *, tables: Tables, n_components: int) -
     negative, of_phi = (int((values < -1e-9 * abs(values).max()).sum()) for values in spectra)
     omega, phi = map(len, spectra)
     evidence = f"negative are {negative} of {omega} eigenvalues of Omega, {of_phi} of {phi} of Phi, on Wine with the "
-    return Finding(kept_if(not negative), f"{evidence}Gaussian kernel", "", f"{negative} of {omega} negative", "exact")
+    decision = CONTRADICTED if negative else CONFIRMED
+    return Finding(decision, f"{evidence}Gaussian kernel", "", f"{negative} of {omega} negative", "exact")
 
 
 def rule_of_q(records: Records, *, tables: Tables) -> Finding:
