@@ -5,6 +5,7 @@ import pytest
 
 from kdrbench.evaluation import Evaluation, build_problem, cost_model, low_rank
 from kdrbench.evaluation.cost_model import Plan
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.dispatched import DispatchedProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.pairs import PairBlocks
@@ -35,17 +36,25 @@ def problem(monkeypatch):
     monkeypatch.setattr(low_rank, "LowRankProblem", Factor)
     monkeypatch.setattr(Factor, "made", [])
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan("low_rank", "by hand", False))
-    return lambda asked: DispatchedProblem(objective_of(40, Gaussian(2.0)), Evaluation(evaluator=asked, tolerance=1e-3))
+    objective = objective_of(40, Gaussian(2.0))
+    return lambda asked, tolerance=1e-3: DispatchedProblem(objective, Evaluation(evaluator=asked, tolerance=tolerance))
 
 
-def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(problem, monkeypatch):
-    one, point = problem("auto"), random_projection()
+@pytest.mark.parametrize(
+    ("tolerance", "panels", "accuracy", "digits"),
+    [(1e-3, "panels in single precision", 1e-4, 1e-5), (1e-6, "panels", 0.0, 1e-13)],
+)
+def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(
+    problem, monkeypatch, tolerance, panels, accuracy, digits
+):
+    one, point = problem("auto", tolerance), random_projection()
     assert type(one.evaluator(point)) is Factor
-    assert one.accuracy(2) == pytest.approx(1e-4)
+    assert one.accuracy(2) == pytest.approx(0.1 * tolerance)
     monkeypatch.setattr(Factor, "suffices", False)
     assert type(one.evaluator(point)) is PanelProblem
-    assert one.explain(2).startswith("panels: a factor or a basis to the tolerance would be too large")
-    assert one.accuracy(2) == 0.0
+    assert one.explain(2).startswith(f"{panels}: a factor or a basis to the tolerance would be too large")
+    assert one.accuracy(2) == accuracy
+    assert one.value(point) == pytest.approx(DenseProblem(one.objective).value(point), rel=digits)
     monkeypatch.setattr(Factor, "suffices", True)
     assert type(one.evaluator(point)) is PanelProblem
 

@@ -8,7 +8,9 @@ import pytest
 from kdrbench import memory
 from kdrbench.errors import InputError
 from kdrbench.estimators import KPCATrick
-from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, kernel_pca, scaled_gaussian
+from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, kernel_pca, learner, scaled_gaussian
+from kdrbench.metric_learning.lmnn import lmnn_objective
+from kdrbench.metric_learning.nca import nca_objective
 from support.helpers import random_samples, traced_memory
 
 N = 1300
@@ -22,13 +24,28 @@ def many():
     return rng.standard_normal((N, 6)) + labels[:, None] * [0.5, 0, 0, 0.2, 0, 0], labels
 
 
-@pytest.mark.parametrize("learner", [LMNN(max_iterations=2), NCA(2), DNE()], ids=["lmnn", "nca", "dne"])
-def test_no_array_of_all_pairs_is_made(many, learner):
+@pytest.mark.parametrize("chosen", [LMNN(max_iterations=2), NCA(2), DNE()], ids=["lmnn", "nca", "dne"])
+def test_no_array_of_all_pairs_is_made(many, chosen):
     features, labels = many
     with traced_memory() as traced:
-        learner.fit(features, labels)
+        chosen.fit(features, labels)
     # Blocks have 2^17 entries; an n x n array of float64 has 1.7 million.
     assert traced.peak < 8 * N * N
+
+
+@pytest.mark.parametrize("push", [1.0, 0.3])
+def test_pairs_of_many_samples_are_summed_to_six_digits(many, monkeypatch, push):
+    features, labels = many
+    projection = np.random.default_rng(1).standard_normal((6, 3))
+    impostors = lmnn_objective(features, labels, 3, push=push).value_and_gradient
+    for objective in (lambda: nca_objective(projection, features, labels), lambda: impostors(projection)):
+        value, gradient = objective()
+        monkeypatch.setattr(learner, "_MANY", N)
+        single, of_single = objective()
+        monkeypatch.setattr(learner, "_MANY", N + 1)
+        assert gradient.dtype == of_single.dtype == np.float64
+        assert 0.0 < abs(single / value - 1.0) < 1e-6
+        np.testing.assert_allclose(of_single, gradient, atol=1e-5 * np.abs(gradient).max())
 
 
 def test_the_largest_components_alone_are_those_of_all(many):

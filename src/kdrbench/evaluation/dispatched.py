@@ -17,6 +17,7 @@ from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import (
     MANY_PAIRS,
     PROVED,
+    SINGLE_PRECISION,
     Evaluation,
     Plan,
     accuracy,
@@ -203,7 +204,8 @@ class DispatchedProblem:
         if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(too_narrow(self.objective.features))
         reason = "a factor or a basis to the tolerance would be too large"
-        return Plan("panels", reason, self.evaluation.approximates)
+        single = self.evaluation.approximates or self.evaluation.tolerance >= SINGLE_PRECISION
+        return Plan("panels", reason, single)
 
     def _made(self, chosen: Plan) -> Evaluator[Any]:
         name = chosen.evaluator

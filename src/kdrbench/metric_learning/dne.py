@@ -12,7 +12,13 @@ from scipy.linalg import LinAlgError, eigh
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.kernel_pca import rank_threshold
-from kdrbench.metric_learning.learner import centred_features, checked_classes, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import (
+    centred_features,
+    check_targets,
+    checked_classes,
+    laplacian,
+    others_of_class,
+)
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_value, optional, whole
 
@@ -82,11 +88,13 @@ def dne_weights(squared: FloatArray, codes: IntArray, n_neighbours: int) -> Floa
 def _neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs i < j with w_ij = 1 or -1, each once, and w_ij."""
     check_value("n_neighbours", n_neighbours, COUNT)
-    others: list[IntArray] = []
+    check_targets(codes)
+    others, own = list[IntArray](), list[IntArray]()
     for rows in row_blocks(len(codes)):
-        others += nearest_among(squared(rows), codes[rows, None] != codes, n_neighbours)
-    found = others + target_neighbours(squared, codes, n_neighbours)
-    samples = np.tile(np.arange(len(codes)), 2)
+        distances = squared(rows)
+        others += nearest_among(distances, codes[rows, None] != codes, n_neighbours)
+        own += nearest_among(distances, others_of_class(codes, rows), n_neighbours)
+    found, samples = others + own, np.tile(np.arange(len(codes)), 2)
     ends = np.column_stack([np.repeat(samples, [len(columns) for columns in found]), np.concatenate(found)])
     first, second = np.unique(np.sort(ends, axis=1), axis=0).T
     return first, second, np.where(codes[first] == codes[second], 1.0, -1.0)

@@ -16,6 +16,7 @@ from kdrbench.metric_learning.learner import (
     descend,
     inverse_scale,
     leading_axes,
+    pairwise_precision,
     target_neighbours,
 )
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
@@ -50,7 +51,8 @@ class LMNNObjective:
         order, codes, ends = class_order(self.codes)
         places = np.argsort(order)
         targets = np.where(self.targets >= 0, places[self.targets], -1)[order]
-        squared, product = distance_rows(columns[order]), LaplacianProduct(columns[order])
+        samples = pairwise_precision(columns[order])
+        squared, product = distance_rows(samples), LaplacianProduct(samples)
         value = 0.0
         for block in row_blocks(*columns.shape):
             for code in range(int(codes[block.start]), int(codes[block.stop - 1]) + 1):
@@ -78,7 +80,7 @@ class LMNNObjective:
             for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
                 slack = np.subtract((1.0 + reach)[:, None], squared[:, impostors])
                 violation = float(np.maximum(slack, 0.0, out=slack).sum())
-                derivative = self.push * (slack > 0.0)
+                derivative = np.multiply(slack > 0.0, self.push, dtype=slack.dtype)
                 weights[:, impostors] -= derivative
                 weights[places[there], column[there]] += derivative.sum(axis=1)[there]
                 value += self.push * violation

@@ -16,6 +16,7 @@ from kdrbench.metric_learning.learner import (
     descend,
     inverse_scale,
     leading_axes,
+    pairwise_precision,
 )
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, check_parameters, optional
@@ -72,7 +73,7 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     """
     # Class after class, so that those of one's own are side by side.
     order, classes, ends = class_order(codes)
-    samples, value = (features @ projection)[order], 0.0
+    samples, value = pairwise_precision((features @ projection)[order]), 0.0
     squared, product = distance_rows(samples), LaplacianProduct(samples)
     for rows in row_blocks(*samples.shape):
         chances = squared(rows)
@@ -91,7 +92,7 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
             mine *= -rights
             own[...] = held
         product.add(rows, chances)
-    moved = np.empty_like(samples)
+    moved = np.empty(samples.shape)
     moved[order] = product.total()
     gradient: FloatArray = 2.0 * features.T @ moved
     return value, gradient

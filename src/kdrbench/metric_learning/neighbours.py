@@ -66,9 +66,13 @@ def in_tie_units(squared: FloatArray) -> FloatArray:
     stay so.
     """
     finite = np.where(np.isfinite(squared), squared, 0.0)
-    unit = TIE_TOLERANCE * finite.max(axis=1, initial=0.0, keepdims=True)
-    unit[unit == 0.0] = 1.0
-    return np.asarray(np.round(squared / unit))
+    return np.asarray(np.round(squared / _tie_units(finite)[:, None]))
+
+
+def _tie_units(finite: FloatArray) -> FloatArray:
+    units: FloatArray = TIE_TOLERANCE * finite.max(axis=1, initial=0.0)
+    units[units == 0.0] = 1.0
+    return units
 
 
 def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
@@ -85,16 +89,21 @@ def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
 
 
 def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours: int) -> list[IntArray]:
-    """Return for each row the columns of its nearest among those ``allowed`` (m x n), fewer where fewer are allowed."""
-    units = in_tie_units(np.where(allowed, squared, np.inf))
-    last = min(n_neighbours, units.shape[1]) - 1
-    # Only those no farther than the last neighbour need be put in order.
-    farthest = np.partition(units, last, axis=1)[:, last]
+    """Return for each row the columns of its nearest among those ``allowed`` (m x n), fewer where fewer are allowed.
+
+    Distances are finite, and ties those of :func:`in_tie_units`.
+    """
+    kept = np.where(allowed, squared, 0.0)
+    units = _tie_units(kept)
+    np.copyto(kept, np.inf, where=~allowed)
+    last = min(n_neighbours, kept.shape[1]) - 1
+    # Only those no farther than the last neighbour, or tied with it, need be rounded and put in order.
+    farthest = np.partition(kept, last, axis=1)[:, last] + 1.5 * units
     counts = np.minimum(allowed.sum(axis=1), n_neighbours)
     found = []
-    for row, bound, count in zip(units, farthest, counts, strict=True):
+    for row, unit, bound, count in zip(kept, units, farthest, counts, strict=True):
         near = np.flatnonzero(row <= bound)
-        found.append(near[np.argsort(row[near], kind="stable")[:count]])
+        found.append(near[np.argsort(np.round(row[near] / unit), kind="stable")[:count]])
     return found
 
 
