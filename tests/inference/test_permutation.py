@@ -205,6 +205,9 @@ class Nothing(BaseEstimator):
         ({"statistic": "objective"}, "PCA has no objective_; choose another statistic, such as 'hsic'"),
         ({"statistic": "accuracy", "y": np.arange(40)}, "'accuracy' needs at least two samples of each class"),
         ({"groups": [0, 1]}, r"groups must be one entry for each of 40 samples, got shape \(2,\)"),
+        ({"groups": np.where(LABELS, np.nan, 1.0)}, r"got shape \(40,\) with 20 missing entries"),
+        ({"groups": LABELS}, "each of the 2 groups has one value of y, so that no permutation within groups changes y"),
+        ({"groups": np.arange(40)}, "each of the 40 groups has one value of y"),
     ],
 )
 def test_errors(change, message):
