@@ -7,6 +7,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -91,6 +92,15 @@ def test_a_fold_is_fitted_on_its_training_samples_alone():
     assert scalers == [set(range(len(Y))), *trained, *trained, set(range(len(Y)))]
     assert finals == [*map(len, trained), *map(len, trained), len(Y)]
     assert scored == 2 * [set(test.tolist()) for _, test in splits]
+
+
+def test_scores_by_rank_are_those_of_the_pipeline():
+    labels = np.array(["a", "b"])[(Y > 0).astype(int)]
+    for final in (None, LogisticRegression()):
+        model = InterpretableKDRCV(1, param_grid={}, final_estimator=final, cv=3).fit(X[::2], labels[::2])
+        assert (model.decision_function(X) > 0).tolist() == (model.predict(X) == "b").tolist()
+        ours, theirs = (get_scorer("roc_auc")(one, X[1::2], labels[1::2]) for one in (model, model.predictor_))
+        assert ours == theirs
 
 
 def test_of_equal_candidates_that_of_fewest_components_is_taken():

@@ -57,6 +57,10 @@ def _predicts(method: str, search: Any) -> bool:
     return final is None or hasattr(final, method)
 
 
+def _decides(search: Any) -> bool:
+    return _predicts("decision_function", search) or _predicts("predict_proba", search)
+
+
 @dataclass(repr=False, eq=False)
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
@@ -220,6 +224,21 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of ``classes_`` by ``final_estimator``."""
         return self._of(X, lambda samples: self.predictor_.predict_proba(samples))
+
+    @available_if(_decides)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Return how far ``final_estimator`` favours the second of two classes; of more classes, each of them.
+
+        This is its ``decision_function``. Where it has only ``predict_proba`` p, it is p_1 - p_0, which is finite and
+        ascends with the log-odds, and for more classes p. scikit-learn's scores by rank, such as ``roc_auc``, take it.
+        """
+        return self._of(X, self._decision)
+
+    def _decision(self, samples: Any) -> Any:
+        if hasattr(self.predictor_, "decision_function"):
+            return self.predictor_.decision_function(samples)
+        shares = self.predictor_.predict_proba(samples)
+        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
