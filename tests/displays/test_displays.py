@@ -122,6 +122,11 @@ def test_an_embedding_is_drawn_by_class_or_target():
     coloured = EmbeddingDisplay(embedding=mapped, y=X["alcohol"] + 0.001).plot(components=(1, 0))
     np.testing.assert_allclose(coloured.ax_.collections[0].get_array(), X["alcohol"] + 0.001)
     assert coloured.ax_.get_xlabel() == "component 2"
+    # Whole numbers are what they were for the estimator.
+    target = make_pipeline(StandardScaler(), InterpretableKDR(2, target="continuous"), KNeighborsClassifier())
+    for fit, y, is_scale in ((target.fit(X, Y), Y, True), (model, 9 * np.arange(178), False), (model, X["hue"], True)):
+        shown = EmbeddingDisplay.from_estimator(fit, X.to_numpy() if fit is model else X, y)
+        assert (shown.ax_.get_legend() is None) == is_scale
     one = EmbeddingDisplay(embedding=mapped[:, :1], y=Y).plot()
     assert one.ax_.get_ylabel() == "samples"
     pandas = model.set_output(transform="pandas")

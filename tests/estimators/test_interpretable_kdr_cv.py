@@ -7,6 +7,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -93,6 +94,15 @@ def test_a_fold_is_fitted_on_its_training_samples_alone():
     assert scored == 2 * [set(test.tolist()) for _, test in splits]
 
 
+def test_scores_by_rank_are_those_of_the_pipeline():
+    labels = np.array(["a", "b"])[(Y > 0).astype(int)]
+    for final in (None, LogisticRegression()):
+        model = InterpretableKDRCV(1, param_grid={}, final_estimator=final, cv=3).fit(X[::2], labels[::2])
+        assert (model.decision_function(X) > 0).tolist() == (model.predict(X) == "b").tolist()
+        ours, theirs = (get_scorer("roc_auc")(one, X[1::2], labels[1::2]) for one in (model, model.predictor_))
+        assert ours == theirs
+
+
 def test_of_equal_candidates_that_of_fewest_components_is_taken():
     counts = np.ma.array([4, 2, 1, 1], dtype=object)
     results = {"param_reduction__n_components": counts, "mean_test_score": np.array([0.9, 0.9, np.nan, 0.8])}
@@ -122,8 +132,10 @@ def test_continuous_targets_are_scored_by_regression():
     assert not hasattr(model, "classes_")
     # Whole numbers are no classes where there is a kernel on targets.
     whole = clone(model).fit(features, np.rint(9 * features[:, 0]).astype(int))
-    # Half of the samples would be too few of each number for classes, and have gaps: y is read once for all folds.
-    half = InterpretableKDRCV(1, param_grid={}, cv=2).fit(X[:, :3], np.rint(40 * X[:, 0]).astype(int))
+    # A fold would have no more than 20 values: y is read once for all folds.
+    half = InterpretableKDRCV(1, param_grid={}, cv=2)
+    with pytest.warns(UserWarning, match="y has 22 different whole numbers of 178 samples and is taken as a contin"):
+        half.fit(X[:, :3], np.rint(6 * X[:, 0]).astype(int))
     assert half.predictor_["reduction"].target == "continuous"
     for one in (whole, half):
         assert one.best_score_ > 0.5

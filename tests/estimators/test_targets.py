@@ -11,12 +11,14 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import DNE, InterpretableKDR, LowRankKernelLearner
+from kdrbench.estimators import DNE, InterpretableKDR, InterpretableKDRCV, LowRankKernelLearner
 from kdrbench.estimators.targets import is_continuous
-from kdrbench.reduction import GradientKDR
+from kdrbench.reduction import LDA, SIR, GradientKDR
 from support.helpers import scaled_wine
 
 X, Y = scaled_wine()
+DATES = pd.date_range("2020", periods=178)
+WORDS = np.array([f"sample {number}" for number in range(178)])
 NAMES = np.array(["low", "mid", "high"])
 SCORES = np.rint(100 * np.random.default_rng(0).standard_normal(400))
 
@@ -25,17 +27,18 @@ SCORES = np.rint(100 * np.random.default_rng(0).standard_normal(400))
     ("y", "continuous", "message"),
     [
         (SCORES + 0.5, True, None),
-        (load_diabetes().target, True, None),
-        (SCORES.astype(int), True, None),
+        (load_diabetes().target, True, "y has 214 different whole numbers of 442 samples and is taken as a continuous"),
+        (SCORES.astype(int), True, "is taken as a continuous target; say target='continuous' or target='classes'"),
         (np.arange(400) % 20, False, None),
         (np.arange(400) % 3 == 0, False, None),
         (NAMES[Y], False, None),
-        # Faces of forty people, five of each.
-        (np.arange(200) % 40, False, None),
-        # Codes of few samples each, and numbers with gaps of many: a guess.
+        # Faces of forty people, ages without a gap, numbers with gaps of many samples: a guess.
+        (np.arange(200) % 40 + 1, False, "40 different whole numbers of 200 samples and is taken as class labels; say"),
+        (np.arange(4000) % 62 + 18, True, "62 different whole numbers of 4000 samples and is taken as a continuous"),
         (np.arange(80) % 40, False, "40 different whole numbers of 80 samples and is taken as class labels; say"),
         (np.arange(400) % 25 * 2, True, "25 different whole numbers of 400 samples and is taken as a continuous tar"),
-        (np.column_stack([SCORES, np.arange(400) % 3]), True, None),
+        (np.arange(79) % 40, True, "40 different whole numbers of 79 samples and is taken as a continuous target"),
+        (np.column_stack([SCORES, np.arange(400) % 3]), True, "is taken as a continuous target"),
         (np.eye(3)[Y].astype(int), False, None),
     ],
 )
@@ -49,22 +52,26 @@ def test_the_type_of_y_decides_and_a_guess_is_a_warning(y, continuous, message):
         assert is_continuous(y, "continuous")
 
 
+@pytest.mark.filterwarnings("ignore:y has .* is taken as a continuous target")
 def test_whole_numbers_of_many_values_are_a_target_as_others_are():
     values = np.rint(100 * X[:, 0])
     whole, real = (InterpretableKDR().fit(X, y) for y in (values.astype(int), values + 0.1))
     assert whole.components_.shape == (1, 13)
     np.testing.assert_allclose(np.abs(whole.components_), np.abs(real.components_), atol=1e-6)
     assert not hasattr(whole, "classes_")
-    assert InterpretableKDR(1, kernel="linear", target="classes").fit(X, values).classes_.size == np.unique(values).size
+    labelled = InterpretableKDR(1, kernel="linear", target="classes").fit(X, values)
+    assert labelled.classes_.size == np.unique(values).size
     reduced = [GradientKDR(1, target=target).fit(X, values) for target in ("auto", "continuous", "classes")]
     np.testing.assert_array_equal(reduced[0].components_, reduced[1].components_)
-    assert [hasattr(one, "classes_") for one in reduced] == [False, False, True]
+    assert [one.target_type_ for one in (labelled, *reduced)] == ["classes", "continuous", "continuous", "classes"]
 
 
 def test_learners_of_classes_alone_say_what_they_take_for_classes():
     for estimator in (DNE(), LowRankKernelLearner(n_constraints=5)):
         with pytest.warns(UserWarning, match=f"y has .* different whole numbers .*; {type(estimator).__name__} learns"):
             estimator.fit(X, np.rint(100 * X[:, 0]) // 2)
+        with pytest.warns(UserWarning, match="y has 177 different labels of 178 samples; give labels that repeat, if"):
+            estimator.fit(X, WORDS[np.maximum(np.arange(178), 1)])
 
 
 @pytest.mark.parametrize(
@@ -75,17 +82,26 @@ def test_learners_of_classes_alone_say_what_they_take_for_classes():
         ({"target": "classes", "paradigm_params": {"target_kernel": "gaussian"}}, Y, "target_kernel is for continuous"),
         ({"target": "numbers"}, Y, "unknown target 'numbers'; allowed: auto, classes, continuous"),
         ({}, [None, *NAMES[Y][1:]], "Input y contains NaN or None: 1 missing value, the first in row 0; leave"),
-        ({}, pd.Series(Y).astype("Int64").where(Y > 0), "59 missing values, the first in row 0; leave those samples"),
+        ({}, pd.Series(Y).astype("Int64").where(Y > 0), r"0; leave .* or .* InterpretableKDR\(paradigm='semi_superv"),
+        ({}, np.full(178, 0.5), "y has the one value 0.5; give at least 2 different ones"),
+        ({}, X[:, 0] * (np.arange(178) % 8 == 0), "target_kernel, the kernel of y: the median distance of these 178"),
         ({}, np.where(Y == 2, np.nan, Y), "48 missing values, the first in row 130"),
         ({}, ["a"] * 178, r"at least 2 classes, got 1 class: \['a'\]"),
+        (None, pd.Series(DATES), r"labels must be text or numbers, got datetime64\[.s\]; give text, or numbers such"),
+        (None, DATES.tz_localize("UTC"), "labels must be text or numbers, got Timestamp; give text"),
+        (None, np.array([0, "a", 1] * 60, dtype=object)[:178], "labels must be of one type that sorts, got int, s"),
+        (None, WORDS, "each of the 178 labels in y is different text; give labels that repeat, or numbers"),
+        (None, np.where(Y == 2, np.nan, X[:, 0]), "48 missing values, the first in row 130; leave those samples out$"),
         ({"class_weight": {7: 1.0}}, Y, r"class_weight names 7, but the classes are \[0, 1, 2\]"),
         ({"class_weight": {1: 0.0}}, Y, "class_weight must hold finite numbers > 0"),
         ({"class_weight": "balanced"}, X[:, 0], "class_weight is for supervised learning from one column of class"),
     ],
 )
 def test_a_y_that_does_not_fit_is_one_sentence(options, y, message):
-    with pytest.raises(InputError, match=message):
-        InterpretableKDR(1, kernel="linear", **options).fit(X, y)
+    model = InterpretableKDR(1, kernel="linear", **(options or {}))
+    for estimator in (model, InterpretableKDRCV(), DNE(), SIR(), LDA())[: 5 if options is None else 1]:
+        with pytest.raises(InputError, match=message):
+            estimator.fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -203,8 +203,12 @@ class Nothing(BaseEstimator):
         ({"max_exceedances": 0}, "max_exceedances must be None or an integer >= 1, got 0"),
         ({"statistic": "hsci"}, "unknown statistic 'hsci'. Did you mean 'hsic'?"),
         ({"statistic": "objective"}, "PCA has no objective_; choose another statistic, such as 'hsic'"),
-        ({"statistic": "accuracy", "y": np.arange(40)}, "'accuracy' needs at least two samples of each class"),
+        ({"statistic": "accuracy", "y": np.arange(40) // 39}, "'accuracy' needs at least two samples of each class"),
+        ({"statistic": "accuracy", "y": NOISE[:, 0]}, "'accuracy' needs one column of class labels, got continuous y"),
         ({"groups": [0, 1]}, r"groups must be one entry for each of 40 samples, got shape \(2,\)"),
+        ({"groups": np.where(LABELS, np.nan, 1.0)}, r"got shape \(40,\) with 20 missing entries"),
+        ({"groups": LABELS}, "each of the 2 groups has one value of y, so that no permutation within groups changes y"),
+        ({"groups": np.arange(40)}, "each of the 40 groups has one value of y"),
     ],
 )
 def test_errors(change, message):

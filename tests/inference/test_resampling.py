@@ -135,6 +135,24 @@ def test_components_of_a_mixed_frame_are_those_of_its_encoding():
         choose_n_components(InterpretableKDR(), X, y, **options)
 
 
+def test_text_that_says_nothing_is_not_stable():
+    X, y = mixed()[0], np.random.default_rng(7).integers(0, 3, 90)
+    found = bootstrap_angles(make_pipeline(encoder(), InterpretableKDR(2)), X, y, n_resamples=20, random_state=0)
+    # Four indicators that sum to 1 have three of the six dimensions.
+    assert 2 * 1 / 4 < found.importance_intervals[1, 0] < 2 * 3 / 6
+    assert not found.stable_features[1]
+
+
+def test_resamples_of_few_values_are_targets_as_all_are():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = np.rint(48 + 14 * X[:, 0])
+    with pytest.warns(UserWarning, match="y has 26 different whole numbers of 40 samples and is taken as a continuous"):
+        found = bootstrap_angles(InterpretableKDR(1), X, y, n_resamples=20, scheme="half", random_state=0)
+    model = InterpretableKDR(1, target="continuous")
+    named = bootstrap_angles(model, X, y, n_resamples=20, scheme="half", random_state=0)
+    np.testing.assert_array_equal(found.angle_draws_deg, named.angle_draws_deg)
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
@@ -187,6 +205,9 @@ def test_components_of_pipelines_and_limits():
             choose_n_components(model, X, y, alpha=alpha)
     with pytest.raises(InputError, match=r"max_components must be .* an integer between 1 and n_features - 1, got 5"):
         choose_n_components(model, X, y, max_components=5)
+    # Before any statistic.
+    with pytest.raises(InputError, match="KernelPCA is not a linear projection of the features; give an estimator"):
+        choose_n_components(KernelPCA(kernel="rbf"), X, y, statistic=pytest.fail)
     with pytest.raises(InputError, match="StandardScaler has no parameter 'n_components'"):
         choose_n_components(StandardScaler(), X, y)
 
@@ -201,6 +222,7 @@ USES = {
 CASES = [
     (MISSING, Y, ValueError, "Input X contains NaN"),
     (X, np.where(np.arange(40) == 3, np.nan, Y), ValueError, "NaN"),
+    (X, (np.arange(40) // 2).astype("datetime64[D]"), InputError, "labels must be text or numbers, got datetime64"),
     (X, np.zeros(40, dtype=int), InputError, "labels must name at least 2 classes, got 1 class"),
     (X, Y[:-1], InputError, r"the same number of samples, at least 2; got 40 and \(39,\)"),
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.multiclass import type_of_target
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.targets import AUTO, CLASSES, CONTINUOUS, TARGETS, is_continuous, plain_values, present_values
 from kdrbench.extras import needed_for
 from kdrbench.palette import COLOURS
 from kdrbench.parameters import check_value, whole
@@ -49,6 +49,8 @@ class EmbeddingDisplay:
         Mapped samples.
     y : array of shape (n_samples,) or None
         Classes, each with a colour and a symbol, or continuous targets, on a scale of colours. ``None``: one colour.
+    target : {"auto", "classes", "continuous"}
+        What y is; ``auto``: as :class:`kdrbench.estimators.InterpretableKDR` takes it.
 
     Attributes
     ----------
@@ -56,27 +58,38 @@ class EmbeddingDisplay:
         matplotlib's axes and figure, after ``plot``.
     """
 
-    def __init__(self, *, embedding: ArrayLike, y: ArrayLike | None = None) -> None:
+    def __init__(self, *, embedding: ArrayLike, y: ArrayLike | None = None, target: str = AUTO) -> None:
+        check_value("target", target, TARGETS)
         self.embedding = np.asarray(embedding)
         if self.embedding.ndim != 2 or not self.embedding.size:
             raise InputError(f"embedding must be n_samples x n_components, got shape {self.embedding.shape}")
-        self.y = None if y is None else np.asarray(y)
+        self.y = None if y is None else present_values(y)
         if self.y is not None:
             check_consistent_length(self.embedding, self.y)
             if self.y.ndim != 1:
                 raise InputError(f"y must be one column of classes or targets, got shape {self.y.shape}")
+        self._is_scale = self.y is not None and is_continuous(self.y, target)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any = None, *, target: str = AUTO, ax: Any = None, **options: Any
+    ) -> Self:
         """Map X by a fitted transformer and plot it; ``options`` are those of :meth:`plot`.
+
+        ``target`` is what y is; ``auto``: of whole numbers what the estimator took its own y for.
 
         Of a pipeline that ends with a predictor, or a search that chose one, the steps before it map. Raises
         ``InputError`` for an estimator that maps no samples.
         """
         check_is_fitted(estimator)
-        embedding = mapping_of(estimator).transform(X)
+        mapping = mapping_of(estimator)
+        embedding = mapping.transform(X)
         embedding = embedding.to_numpy() if hasattr(embedding, "to_numpy") else embedding
-        return cls(embedding=embedding, y=y).plot(ax, **options)
+        if target == AUTO and y is not None and _is_whole(plain_values(y)):
+            steps = [step for _, step in getattr(mapping, "steps", [("", mapping)])]
+            taken = [getattr(one, "target_type_", CLASSES if hasattr(one, "classes_") else AUTO) for one in steps]
+            target = next((one for one in taken if one in (CLASSES, CONTINUOUS)), AUTO)
+        return cls(embedding=embedding, y=y, target=target).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, components: tuple[int, int] = (0, 1), **scatter_options: Any) -> Self:
         """Draw the two ``components``, on ``ax`` or a figure of its own; the only one, where there is but one.
@@ -92,7 +105,7 @@ class EmbeddingDisplay:
         first, second = components if count > 1 else (0, 0)
         across, up = self.embedding[:, first], self.embedding[:, second]
         self.ax_.set(xlabel=f"component {first + 1}", ylabel=f"component {second + 1}" if count > 1 else "samples")
-        if self.y is not None and type_of_target(self.y) == "continuous":
+        if self._is_scale:
             points = self.ax_.scatter(across, up if count > 1 else self.y, c=self.y, **{"cmap": "viridis", **options})
             self.figure_.colorbar(points, ax=self.ax_, label="y")
             return self
@@ -108,6 +121,10 @@ class EmbeddingDisplay:
         if self.y is not None:
             self.ax_.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return self
+
+
+def _is_whole(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool((values == np.floor(values)).all()))
 
 
 def mapping_of(fitted: Any) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdrbench.displays.embedding import axes_for, looks, mapping_of
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import grouped_loadings
-from kdrbench.inference.refits import seed_of
+from kdrbench.inference.refits import seed_of, with_taken_targets
 from kdrbench.inference.resampling import (
     SCHEMES,
     encoded,
@@ -160,8 +160,9 @@ class LoadingsDisplay:
             made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(feature_names(X))}
             groups = {name: [parts.names[place] for place in places] for name, places in made.items() if len(places)}
         seed = seed_of(random_state)
+        subject = with_taken_targets(mapping, mapping)
         refits = refitted_projections(
-            mapping, X, y, parts, n_resamples=n_resamples, scheme=resampling, seed=seed, n_jobs=n_jobs
+            subject, X, y, parts, n_resamples=n_resamples, scheme=resampling, seed=seed, n_jobs=n_jobs
         )
         aligned = [turned_to(columns, reference.T).T for columns in refits]
         return cls(

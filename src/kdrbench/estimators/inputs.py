@@ -21,6 +21,7 @@ from kdrbench.estimators.targets import (
     is_continuous,
     labels_with_unknown,
     present_values,
+    varying_targets,
 )
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
@@ -57,7 +58,7 @@ class Known(NamedTuple):
 
 
 def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any = None) -> Known:
-    """Return what is known of samples, checked as the paradigm wants it; sets ``classes_``.
+    """Return what is known of samples, checked as the paradigm wants it; sets ``classes_`` and ``target_type_``.
 
     Samples of weight 0 are left out. Raises ``InputError`` for what the paradigm or the kernel does not allow.
     """
@@ -85,10 +86,11 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
     elif paradigm == "semi_supervised":
         features = validate_data(estimator, X, **options)
         known, classes = labels_with_unknown(y, estimator.target)
+        estimator.target_type_ = CONTINUOUS if classes is None else CLASSES
         if classes is not None:
             estimator.classes_ = classes
     else:
-        given = y if y is None else present_values(y)
+        given = y if y is None else _present(estimator, y)
         features, known = validate_data(
             estimator, X, given, multi_output=given is not None and given.ndim == 2, **options
         )
@@ -110,8 +112,16 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
     return Known(features, known, weights, dtype, continuous)
 
 
+def _present(estimator: Any, y: Any) -> NDArray[Any]:
+    """Return y; ``InputError`` for missing values, which may be unknown labels where classes are learned from."""
+    return present_values(y, may_be_unknown=estimator.paradigm == "supervised" and estimator.target != CONTINUOUS)
+
+
 def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple[bool, NDArray[Any]]:
-    """Return whether y is a continuous target, and it, as float64 then; sets ``classes_`` of one column of labels."""
+    """Return whether y is a continuous target, and it, as float64 then.
+
+    Sets ``target_type_``, and ``classes_`` of one column of labels.
+    """
     target = estimator.target
     if target == CONTINUOUS and asked.paradigm != "supervised":
         raise InputError(f"target='continuous' is for supervised learning; {asked.paradigm!r} takes labellings")
@@ -119,8 +129,10 @@ def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple
         raise InputError("target_kernel is for continuous targets, and target='classes'; leave out one of them")
     target = CONTINUOUS if asked.is_continuous else target
     target = CLASSES if asked.paradigm == "alternative" else target
-    if is_continuous(known, target):
-        return True, known.astype(np.float64)
+    continuous = is_continuous(known, target)
+    estimator.target_type_ = CONTINUOUS if continuous else CLASSES
+    if continuous:
+        return True, varying_targets(known)
     check_labels(known, _CONTINUOUS if asked.paradigm == "supervised" else "")
     if known.ndim == 1:
         estimator.classes_ = np.unique(known)
@@ -203,8 +215,9 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight:
         raise InputError(f"samples that are streamed need one label each, {len(samples)}; got shape {labels.shape}")
     samples.check_finite()
     classes, codes = coded_labels(labels)
-    check_labels(classes)
+    check_labels(classes, n_samples=len(samples))
     estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
+    estimator.target_type_ = CLASSES
     estimator.__dict__.pop("feature_names_in_", None)
     weights = checked_weights(sample_weight, len(samples))
     return Known(samples, codes, _times_class_weights(estimator, codes, codes, weights))
@@ -243,7 +256,7 @@ def _on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None, 
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     features = checked_features(X)
-    given = present_values(to_host(y) if is_device_array(y) else y)
+    given = _present(estimator, to_host(y) if is_device_array(y) else y)
     known = validate_data(estimator, y=given, multi_output=given.ndim == 2)
     if len(known) != features.shape[0] or len(known) < 2:
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")

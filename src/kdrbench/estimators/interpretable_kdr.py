@@ -29,7 +29,7 @@ _CLASS_WEIGHT = optional(Either((OneOf(("balanced",)), Instance((Mapping,), "a d
 
 # Attributes that not every fit sets.
 _OF_CLUSTERS = ("labels_", "embedding_", "history_", "_projected")
-_OPTIONAL = ("classes_", "explained_objective_ratio_", "objective_lost_", *_OF_CLUSTERS)
+_OPTIONAL = ("classes_", "target_type_", "explained_objective_ratio_", "objective_lost_", *_OF_CLUSTERS)
 
 
 def _clusters(estimator: Any) -> bool:
@@ -74,9 +74,9 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         some samples, or expert scores; or labellings that the clusters shall differ from.
     target : {"auto", "classes", "continuous"}
         What y is. ``auto``: real numbers that are no integers are a continuous target, text and integers are classes;
-        but whole numbers of more than 20 different values with gaps are a target, and there is a warning where that is
-        a guess. Semi-supervised, labels -1, NaN and ``None`` mean unknown; other real numbers, several columns, and
-        all by ``continuous``, are scores.
+        but whole numbers of more than 20 different values are classes only as codes 0, 1, ... or 1, 2, ... without a
+        gap, of two samples each on average, and there is a warning, as that is a guess. Semi-supervised, labels -1,
+        NaN and ``None`` mean unknown; other real numbers, several columns, and all by ``continuous``, are scores.
     class_weight : {"balanced"}, dict or None
         Weights of the samples of a class: ``balanced`` n / (k n_class), or a dict by label. They multiply
         ``sample_weight``.
@@ -147,6 +147,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         components than that, the last ones are outside the span and mean nothing.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
+    target_type_ : {"classes", "continuous"}
+        How y was taken, scores as continuous; not where nothing is learned from y.
     classes_ (one column of labels only), n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References

@@ -57,6 +57,10 @@ def _predicts(method: str, search: Any) -> bool:
     return final is None or hasattr(final, method)
 
 
+def _decides(search: Any) -> bool:
+    return _predicts("decision_function", search) or _predicts("predict_proba", search)
+
+
 @dataclass(repr=False, eq=False)
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
@@ -107,6 +111,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         As ``GridSearchCV`` has them.
     components_ : W' for scaled features, n_components_ x n_features.
     n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
+    target_type_ : {"classes", "continuous"}
+        How y was taken.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; ``classes_`` not for continuous targets.
 
     Examples
@@ -219,6 +225,21 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Return the probabilities of ``classes_`` by ``final_estimator``."""
         return self._of(X, lambda samples: self.predictor_.predict_proba(samples))
 
+    @available_if(_decides)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Return how far ``final_estimator`` favours the second of two classes; of more classes, each of them.
+
+        This is its ``decision_function``. Where it has only ``predict_proba`` p, it is p_1 - p_0, which is finite and
+        ascends with the log-odds, and for more classes p. scikit-learn's scores by rank, such as ``roc_auc``, take it.
+        """
+        return self._of(X, self._decision)
+
+    def _decision(self, samples: Any) -> Any:
+        if hasattr(self.predictor_, "decision_function"):
+            return self.predictor_.decision_function(samples)
+        shares = self.predictor_.predict_proba(samples)
+        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
         return float(self._of(X, lambda samples: self.scorer_(self.predictor_, samples, plain_values(y))))
@@ -236,7 +257,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return {"skip_check_array": True} if own else checks
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Return checked samples, targets and weights; sets ``classes_`` unless y is continuous."""
+        """Return checked samples, targets and weights; sets ``target_type_``, and ``classes_`` of classes."""
         given = None if y is None else present_values(y)
         checks = self._columns_or({**_SAMPLES, "order": "C", "ensure_min_samples": 2}, X)
         if "skip_check_array" in checks:
@@ -247,7 +268,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             features, known = validate_data(self, X, given, **checks)
         self.__dict__.pop("classes_", None)
         definitions = definitions_of(self._estimator)
-        if not is_continuous(known, CONTINUOUS if definitions.is_continuous else self._estimator.target):
+        target = CONTINUOUS if definitions.is_continuous else self._estimator.target
+        self.target_type_ = CONTINUOUS if is_continuous(known, target) else CLASSES
+        if self.target_type_ == CLASSES:
             check_labels(known, "estimator=InterpretableKDR(target='continuous')")
             self.classes_ = np.unique(known)
         return features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True)
@@ -272,7 +295,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if reduction.random_state is None and self.random_state is not None:
             reduction.set_params(random_state=int(rng.randint(2**31)))
         # Part of the samples need not look like all of them.
-        reduction.set_params(target=CLASSES if hasattr(self, "classes_") else CONTINUOUS)
+        reduction.set_params(target=self.target_type_)
         scaler = "passthrough" if scaler is None else scaler
         if isinstance(scaler, str):
             check_value("scaler", scaler, OneOf(("standard", "passthrough")))

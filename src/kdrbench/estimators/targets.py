@@ -15,7 +15,7 @@ from kdrbench.parameters import OneOf
 
 AUTO, CLASSES, CONTINUOUS = "auto", "classes", "continuous"
 TARGETS = OneOf((AUTO, CLASSES, CONTINUOUS))
-# More whole numbers than these may be a target, and fewer samples of each on average are no class.
+# More whole numbers than these may be a target, and fewer samples of each on average are surely no class.
 _MANY_VALUES, _FEW_SAMPLES = 20, 5
 
 
@@ -52,14 +52,20 @@ def missing_entries(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([is_missing(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
 
 
-def present_values(y: Any) -> NDArray[Any]:
-    """Return :func:`plain_values`; ``InputError`` that counts those that are missing."""
+def present_values(y: Any, *, may_be_unknown: bool = False) -> NDArray[Any]:
+    """Return :func:`plain_values`; ``InputError`` that counts those that are missing.
+
+    ``may_be_unknown``: class labels may be so by another paradigm of the same estimator, which the error then names.
+    """
     values = plain_values(y)
     if (missing := missing_entries(values)).any():
-        first = int(np.argwhere(missing)[0, 0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            may_be_unknown = may_be_unknown and not is_continuous(values[~missing])
+        advice = ", or learn from all with InterpretableKDR(paradigm='semi_supervised')" if may_be_unknown else ""
         raise InputError(
-            f"Input y contains NaN or None: {counted(int(missing.sum()), 'missing value')}, the first in row {first}; "
-            "leave those samples out, or learn from all with InterpretableKDR(paradigm='semi_supervised')"
+            f"Input y contains NaN or None: {counted(int(missing.sum()), 'missing value')}, the first in row "
+            f"{int(np.argwhere(missing)[0, 0])}; leave those samples out{advice}"
         )
     return values
 
@@ -68,9 +74,9 @@ def is_continuous(y: NDArray[Any], target: str = AUTO) -> bool:
     """Return whether y (n entries or n x m) is a continuous target, and not class labels.
 
     ``auto`` follows scikit-learn's ``type_of_target``: real numbers that are no integers are a target, and text, truth
-    values and integers are classes. But whole numbers of more than 20 different values are a target if there are
-    gaps between them, which codes of classes have not. There is a ``UserWarning`` where gaps and the number of
-    samples of a value, below five for a target, do not say the same.
+    values and integers are classes. But whole numbers of more than 20 different values are classes only if they are
+    codes: 0, 1, ... or 1, 2, ... without a gap, each of two samples or more on average. The rule looks at no more than
+    that, so that its answer hardly depends on how many samples there are. As it is a guess, there is a ``UserWarning``.
 
     Raises ``InputError`` for a ``continuous`` target that is not numbers.
     """
@@ -87,31 +93,44 @@ def is_continuous(y: NDArray[Any], target: str = AUTO) -> bool:
 
 
 def _is_target_of_whole_numbers(column: NDArray[Any]) -> bool:
-    is_target, is_sure = _judged(column)
-    if not is_sure:
+    values = np.unique(column)
+    is_target = not _may_be_classes(values, len(column))
+    if len(values) > _MANY_VALUES:
         taken, other = (CONTINUOUS, CLASSES) if is_target else (CLASSES, CONTINUOUS)
         what = "a continuous target" if is_target else "class labels"
-        message = f"{_described(column)} and is taken as {what}; say target={taken!r} or target={other!r}"
-        warnings.warn(message, UserWarning, 2)
+        remedy = f"say target={taken!r} or target={other!r}, or give text for classes"
+        warnings.warn(f"{_described(column)} and is taken as {what}; {remedy}", UserWarning, 2)
     return is_target
 
 
 def is_surely_continuous(column: NDArray[Any]) -> bool:
     """Return whether whole numbers are a target by their gaps and by the number of samples of each."""
-    return all(_judged(column))
-
-
-def _judged(column: NDArray[Any]) -> tuple[bool, bool]:
-    """Return whether whole numbers are a target, and whether gaps and numbers of samples agree on it."""
     values = np.unique(column)
+    return len(values) > _MANY_VALUES and _have_gaps(values) and len(column) < _FEW_SAMPLES * len(values)
+
+
+def _may_be_classes(values: NDArray[Any], n_samples: int) -> bool:
+    """Return whether different whole numbers, ascending, are few, or codes of classes."""
     if len(values) <= _MANY_VALUES:
-        return False, True
-    has_gaps = float(values[-1]) - float(values[0]) + 1.0 > len(values)
-    return has_gaps, has_gaps == (len(column) < _FEW_SAMPLES * len(values))
+        return True
+    return values[0] in (0, 1) and not _have_gaps(values) and n_samples >= 2 * len(values)
+
+
+def _have_gaps(values: NDArray[Any]) -> bool:
+    return float(values[-1]) - float(values[0]) + 1.0 > len(values)
 
 
 def _described(column: NDArray[Any]) -> str:
     return f"y has {len(np.unique(column))} different whole numbers of {len(column)} samples"
+
+
+def varying_targets(y: NDArray[Any]) -> FloatArray:
+    """Return continuous targets as float64; ``InputError`` where all samples have the same."""
+    targets = np.asarray(y, dtype=np.float64)
+    if (targets == targets[0]).all():
+        value = ", ".join(f"{one:g}" for one in np.atleast_1d(targets[0]))
+        raise InputError(f"y has the one value {value}; give at least 2 different ones")
+    return targets
 
 
 def check_classes_alone(labels: NDArray[Any], name: str) -> None:
@@ -120,30 +139,40 @@ def check_classes_alone(labels: NDArray[Any], name: str) -> None:
     ``name`` is that of an estimator that learns from classes only.
     """
     check_labels(labels)
-    if labels.ndim == 1 and labels.dtype.kind in "iuf" and _judged(labels)[0]:
+    if labels.ndim == 1 and labels.dtype.kind in "iuf" and not _may_be_classes(np.unique(labels), len(labels)):
         message = f"{_described(labels)}; {name} learns from classes only and takes each number for one"
         warnings.warn(message, UserWarning, 2)
 
 
-def check_labels(labels: Any, unless: str = "") -> None:
-    """Raise ``ValueError`` for labels that are no classes, or of several types.
+def check_labels(labels: NDArray[Any], unless: str = "", n_samples: int | None = None) -> None:
+    """Raise ``InputError`` for labels that are no classes: real numbers, dates, several types, text that never repeats.
 
-    For continuous ones it says ``unless`` which parameter they are allowed.
+    For continuous ones it says ``unless`` which parameter they are allowed. ``labels`` are those of ``n_samples``, by
+    default one each. There is a ``UserWarning`` for text of more than 20 values of which most do not repeat.
     """
+    count = len(labels) if n_samples is None else n_samples
+    is_text = labels.dtype.kind == "U" or all(isinstance(one, str) for one in labels.ravel())
+    if labels.dtype.kind in "OSVcmM" and not is_text:
+        kinds = {str(labels.dtype)} if labels.dtype.kind != "O" else {type(one).__name__ for one in labels.ravel()}
+        allowed, remedy = "of one type that sorts", "make them all text, or numbers"
+        if len(kinds) == 1:
+            allowed, remedy = "text or numbers", "give text, or numbers such as days since the first date"
+        raise InputError(f"labels must be {allowed}, got {', '.join(sorted(kinds))}; {remedy}")
     try:
         with warnings.catch_warnings():
             # Of many classes, which is judged here.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in np.ravel(labels).tolist()}))
-        raise InputError(
-            f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
-        ) from error
     except ValueError as error:
-        if not unless:
-            raise
-        raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
+        exception = f", unless {unless}" if unless else ": give text or whole numbers"
+        raise InputError(f"{str(error).partition('. ')[0]}; y is classes{exception}") from error
+    n_classes = len(np.unique(labels)) if is_text and labels.ndim == 1 else 0
+    if n_classes <= _MANY_VALUES or 2 * n_classes <= count:
+        return
+    if n_classes == count:
+        raise InputError(f"each of the {count} labels in y is different text; give labels that repeat, or numbers")
+    message = f"y has {n_classes} different labels of {count} samples; give labels that repeat, if these are no classes"
+    warnings.warn(message, UserWarning, 2)
 
 
 def coded_classes(labels: NDArray[Any], unless: str = "") -> tuple[NDArray[Any], NDArray[np.intp]]:

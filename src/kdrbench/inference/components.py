@@ -109,6 +109,7 @@ def choose_n_components(
     for n_components in range(1, (max_components or n_features - 1) + 1):
         larger = clone(subject).set_params(**{name: n_components})
         model = clone(larger).fit(features, known)
+        projection = projection_of(model, features)
         measure = statistic_of(statistic, model)
         rests = _permuted_rests(features, kept, n_permutations, (seed, n_components))
         calls = (delayed(refitted_statistic)(larger, samples, known, measure) for samples in rests)
@@ -116,7 +117,7 @@ def choose_n_components(
         tests.append(sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances))
         if tests[-1].p_value > alpha:
             break
-        kept = projection_of(model, features)
+        kept = projection
     return TestedComponents(sum(test.p_value <= alpha for test in tests), tuple(tests))
 
 

@@ -11,7 +11,8 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
+from kdrbench.estimators.targets import missing_entries, plain_values
 from kdrbench.inference.refits import fitted, in_order, prepared, with_shared_bandwidth
 from kdrbench.inference.statistics import Statistic, statistic_of
 from kdrbench.kernels.family import FloatArray
@@ -79,7 +80,8 @@ def permutation_test(
     max_exceedances : int or None
         h, where a hopeless test stops; ``None`` draws all permutations.
     groups : array of shape (n_samples,) or None
-        Labels are permuted within groups only, for instance within subjects that were measured repeatedly.
+        Labels are permuted within groups only, for instance within subjects that were measured repeatedly. Some group
+        must hold different labels.
     random_state : int, RandomState, Generator or None
         Draws the permutations and the seed of the fits. The result does not depend on ``n_jobs``.
     n_jobs : int or None
@@ -96,12 +98,13 @@ def permutation_test(
     """
     check_limits(n_permutations, max_exceedances)
     subject, known, seed = prepared(estimator, X, y, random_state)
+    blocks = None if groups is None else _blocks(groups, known)
     # Warnings about this fit are shown: there is one of it.
     model = clone(subject).fit(X, known)
     measure = statistic_of(statistic, model)
     observed = float(measure(model, X, known))
     shared = with_shared_bandwidth(subject, model)
-    orders = (permuted_places(len(known), (seed, number), groups) for number in range(n_permutations))
+    orders = (permuted_places(len(known), (seed, number), blocks) for number in range(n_permutations))
     calls = (delayed(refitted_statistic)(shared, X, known[order], measure) for order in orders)
     return sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances)
 
@@ -111,16 +114,34 @@ def refitted_statistic(estimator: Any, X: Any, y: NDArray[Any], measure: Statist
     return float(measure(fitted(estimator, X, y), X, y))
 
 
-def permuted_places(n_samples: int, key: tuple[int, ...], groups: ArrayLike | None = None) -> NDArray[np.intp]:
-    """Return a permutation of the samples, within groups if there are any; ``key`` seeds it."""
+def _blocks(groups: ArrayLike, y: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Return the samples of each group; ``InputError`` unless some group has samples of different y."""
+    members = plain_values(groups)
+    if members.shape != (len(y),) or missing_entries(members).any():
+        missing = int(missing_entries(members).sum())
+        raise InputError(
+            f"groups must be one entry for each of {len(y)} samples, got shape {members.shape} with "
+            f"{counted(missing, 'missing entry', 'missing entries')}"
+        )
+    _, codes, sizes = np.unique(members, return_inverse=True, return_counts=True)
+    blocks = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    if all((y[places] == y[places[0]]).all() for places in blocks):
+        raise InputError(
+            f"each of the {len(blocks)} groups has one value of y, so that no permutation within groups changes y; "
+            "give groups in which y differs, such as subjects measured under several conditions, or groups=None"
+        )
+    return blocks
+
+
+def permuted_places(
+    n_samples: int, key: tuple[int, ...], blocks: list[NDArray[np.intp]] | None = None
+) -> NDArray[np.intp]:
+    """Return a permutation of the samples, within ``blocks`` of them if there are any; ``key`` seeds it."""
     rng = np.random.default_rng(key)
-    if groups is None:
+    if blocks is None:
         return rng.permutation(n_samples)
-    members, order = np.asarray(groups), np.arange(n_samples)
-    if members.shape != (n_samples,):
-        raise InputError(f"groups must be one entry for each of {n_samples} samples, got shape {members.shape}")
-    for group in np.unique(members):
-        places = np.flatnonzero(members == group)
+    order = np.arange(n_samples)
+    for places in blocks:
         order[places] = rng.permutation(places)
     return order
 

@@ -57,9 +57,11 @@ def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
 
 
 def classes_of(y: Any) -> NDArray[Any] | None:
-    """Return y where it is one column of class labels, by which samples can be stratified."""
+    """Return y where it is one column of class labels, by which samples can be stratified; a guess warns of nothing."""
     known = None if y is None else plain_values(y)
-    return None if known is None or known.ndim != 1 or is_continuous(known) else known
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return None if known is None or known.ndim != 1 or is_continuous(known) else known
 
 
 def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
@@ -72,6 +74,17 @@ def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
     if not supervised or estimator.kernel not in ("gaussian", "rbf"):
         return estimator
     return clone(estimator).set_params(kernel=Gaussian(model.kernel_.sigma), kernel_params=None, sigma=None, gamma=None)
+
+
+def with_taken_targets(estimator: Any, model: Any) -> Any:
+    """Return the estimator with each ``target`` as its fit ``model`` took y: part of y need not look like all of it."""
+    steps = {"": model, **{f"{name}__": step for name, step in model.get_params().items()}}
+    taken = {
+        f"{name}target": step.target_type_
+        for name, step in steps.items()
+        if hasattr(step, "target_type_") and hasattr(step, "target")
+    }
+    return clone(estimator).set_params(**taken)
 
 
 def in_order(calls: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:

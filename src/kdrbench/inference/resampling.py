@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing, check_array, resample
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import linear_map
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import classes_of, fitted, in_order, prepared
+from kdrbench.inference.refits import classes_of, fitted, in_order, prepared, with_taken_targets
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, OneOf, check_value, whole
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
@@ -61,7 +61,10 @@ class BootstrapAngles:
     importance_intervals : ndarray of shape (d, 2)
         Their intervals.
     stable_features : ndarray of shape (d,)
-        Whether the interval of the importance lies above q / d, its mean over features.
+        Whether the interval of the importance lies above the feature's even share q r_j / (r_1 + ... + r_d). r_j is
+        the rank of its encoded columns, centred: 1 for a number, at most k - 1 for the indicators of k categories. The
+        share is the mean of its importance over random projections of the span of all columns, if no feature determines
+        another.
     feature_names, encoded_names : tuple of str
         Names of the d features, and of the m that are encoded.
     """
@@ -131,7 +134,8 @@ def bootstrap_angles(
     check_value("scheme", scheme, SCHEMES)
     samples = X if isinstance(estimator, Pipeline) or not is_numeric(X) else check_array(X, input_name="X")
     subject, known, seed = prepared(estimator, samples, y, random_state)
-    parts = encoded(clone(subject).fit(samples, known), samples)
+    model = clone(subject).fit(samples, known)
+    parts, subject = encoded(model, samples), with_taken_targets(subject, model)
     reference = _directions(projection_of(parts.model, parts.features), estimator)
     refits = refitted_projections(
         subject, samples, known, parts, n_resamples=n_resamples, scheme=scheme, seed=seed, n_jobs=n_jobs
@@ -152,6 +156,7 @@ def bootstrap_angles(
     random = np.random.default_rng((seed, n_resamples)).standard_normal((_RANDOM_SUBSPACES, n_encoded, n_components))
     chance = np.median([principal_angles_deg(one, reference) for one in random], axis=0)
     importances = intervals((turned**2).sum(axis=2) @ members.T)
+    ranks = np.array([_rank(parts.features[:, columns]) for columns in members])
     return BootstrapAngles(
         reference,
         intervals(angles),
@@ -160,10 +165,15 @@ def bootstrap_angles(
         intervals(turned),
         members @ (reference**2).sum(axis=1),
         importances,
-        importances[:, 0] > n_components / len(names),
+        importances[:, 0] > n_components * ranks / ranks.sum(),
         names,
         parts.names if parts.n_steps else names,
     )
+
+
+def _rank(columns: FloatArray) -> int:
+    """Return the rank of the centred columns of one feature, at least 1, as for a feature that does not vary."""
+    return max(1, int(np.linalg.matrix_rank(columns - columns.mean(axis=0)))) if columns.shape[1] > 1 else 1
 
 
 def _directions(projection: FloatArray, estimator: Any) -> FloatArray:
@@ -186,7 +196,10 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray:
     with _columns_of_any_name():
         axes = linear_map(model, features)
     if axes is None:
-        raise InputError(f"{type(model).__name__} is not a linear projection of the features, so it has no angles")
+        raise InputError(
+            f"{type(model).__name__} is not a linear projection of the features; give an estimator that is, such as "
+            "InterpretableKDR or LinearDiscriminantAnalysis"
+        )
     if not axes.any():
         raise InputError(f"{type(model).__name__} has learned a projection that is 0")
     return axes

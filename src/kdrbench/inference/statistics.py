@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.targets import is_continuous, plain_values
+from kdrbench.estimators.targets import check_labels, is_continuous, present_values
 from kdrbench.evaluation import build_problem
-from kdrbench.inference.refits import embedded
+from kdrbench.inference.refits import classes_of, embedded
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf, check_value
@@ -31,9 +31,12 @@ def gamma_of(y: ArrayLike) -> FactoredGamma:
 
     Class labels, n or n x m, have the linear kernel on their one-hot columns. Continuous targets have a Gaussian kernel
     whose bandwidth is their root mean square distance.
+
+    Raises ``InputError`` for missing values, and for what :func:`.check_labels` refuses.
     """
-    if not is_continuous(plain_values(y)):
-        return supervised_gamma(y)
+    if not is_continuous(known := present_values(y)):
+        check_labels(known)
+        return supervised_gamma(known)
     targets = np.asarray(y, dtype=np.float64)
     return target_gamma(targets, Gaussian(rms_distance(targets.reshape(len(targets), -1))))
 
@@ -88,7 +91,9 @@ def _hsic_of_projection(model: Any, X: Any, y: ArrayLike) -> float:
 
 def _accuracy(model: Any, X: Any, y: ArrayLike) -> float:
     """Return the cross-validated accuracy of 5 neighbours in projections, each learned without its test fold."""
-    smallest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
+    if (classes := classes_of(y)) is None:
+        raise InputError("the statistic 'accuracy' needs one column of class labels, got continuous y; choose 'hsic'")
+    smallest = int(np.unique(classes, return_counts=True)[1].min())
     if smallest < 2:
         raise InputError("the statistic 'accuracy' needs at least two samples of each class; choose 'hsic'")
     folds = StratifiedKFold(min(_FOLDS, smallest))

@@ -208,7 +208,10 @@ def _supervised(features: FloatArray | Samples, known: Any, parameters: Paramete
         return SupervisedTask(features, gamma, len(np.unique(labels if labels.ndim == 1 else labels[:, 0])))
     targets = np.asarray(known, dtype=np.float64)
     columns = targets[:, None] if targets.ndim == 1 else targets
-    kernel = build_kernel(target_kernel, columns, columns.shape[1])
+    try:
+        kernel = build_kernel(target_kernel, columns, columns.shape[1])
+    except InputError as error:
+        raise type(error)(f"target_kernel, the kernel of y: {error}") from error
     if isinstance(kernel, Combination):
         raise InputError("target_kernel must be a single kernel, not a combination")
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])

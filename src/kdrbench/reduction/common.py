@@ -13,7 +13,15 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, LinearMap
-from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, coded_classes, is_continuous
+from kdrbench.estimators.targets import (
+    AUTO,
+    CLASSES,
+    CONTINUOUS,
+    TARGETS,
+    coded_classes,
+    is_continuous,
+    varying_targets,
+)
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
@@ -63,9 +71,10 @@ class Reducer(LabelledTransformer):
     """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples.
 
     ``target`` of those that learn from both, "auto", "classes" or "continuous", says what y is: by itself real numbers
-    are continuous, and so are whole numbers of more than 20 values with gaps.
+    are continuous, and so are whole numbers of more than 20 values that are no codes 0, 1, ... or 1, 2, ...
 
-    All have ``classes_`` (unless y was continuous), ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
+    All have ``target_type_``, "classes" or "continuous", how y was taken, ``classes_`` (unless y was continuous), and
+    ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
     """
 
     _continuous: ClassVar[bool] = True
@@ -81,10 +90,9 @@ class Reducer(LabelledTransformer):
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
         target = getattr(self, "target", AUTO if self._continuous else CLASSES)
-        if is_continuous(labels, target):
-            response = Response(np.asarray(labels, dtype=np.float64))
-            if np.ptp(response.values) == 0.0:
-                raise InputError(f"y has the one value {response.values[0]:g}; give at least 2 different ones")
+        self.target_type_ = CONTINUOUS if is_continuous(labels, target) else CLASSES
+        if self.target_type_ == CONTINUOUS:
+            response = Response(varying_targets(labels))
         else:
             self.classes_, codes = coded_classes(labels, "target='continuous'" if target != AUTO else "")
             response = Response(codes, self.classes_)
