@@ -171,7 +171,7 @@ def descend(
 
 
 def pairwise_precision(samples: FloatArray) -> FloatArray:
-    """Return centred samples whose pairs are to be summed: many of them in float32, which gives sums six or seven digits.
+    """Return centred samples whose pairs are summed: many of them in float32, which gives sums six or seven digits.
 
     Passes over pairs then take half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end at
     1e-5 of the objective.
