@@ -9,7 +9,7 @@ training part of each of five stratified folds. A cell is the mean accuracy in p
 fit; the last line has the mean accuracy and the sum of seconds.
 
 ``median``      the median distance of the unprojected samples.
-``projected``   that times sqrt(q/d): the samples are taken as isotropic.
+``projected``   that times sqrt(q/d) max(1, sqrt(q/4)): the default of InterpretableKDR.
 ``consistent``  from there sigma is the median distance of the projected samples until it changes by less than 2 %.
 ``start``       the median distance of the samples in the components of the linear kernel.
 ``alignment``   of 2, 1, 1/2 and 1/4 times ``projected``, from wide to narrow with warm starts, the largest cosine of
@@ -26,6 +26,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from kdrbench.datasets import load_dataset
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import median_distance
+from kdrbench.kernels.family import projected_share
 
 SETS = ("wine", "wdbc", "iris", "digits", "glass", "ionosphere", "pima", "balance", "yeast", "satellite", "pendigits")
 SETS += ("usps",)
@@ -37,8 +38,8 @@ def fitted(X: Array, y: Array, q: int, sigma: float, start: Array | None = None)
 
 
 def rule_of(X: Array, q: int) -> float:
-    """Return the median distance times sqrt(q/d)."""
-    return median_distance(X) * (q / X.shape[1]) ** 0.5
+    """Return the default bandwidth for q components."""
+    return median_distance(X) * projected_share(X, q)
 
 
 def from_start(X: Array, y: Array, q: int) -> Array:

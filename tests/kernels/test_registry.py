@@ -33,9 +33,10 @@ def test_options_that_depend_on_data_are_found_from_it():
 def test_a_projected_bandwidth_counts_the_features_that_vary():
     features = np.random.default_rng(0).standard_normal((50, 8))
     median = build_kernel({"family": "gaussian"}, features, 2).sigma
-    for share in ("", "0.5 "):
-        sigma = build_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, 2).sigma
-        assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(2 / 8), rel=1e-12)
+    # More than four components are wider, but not wider than all features.
+    for share, q, expected in (("", 2, 2 / 8), ("0.5 ", 2, 2 / 8), ("", 4, 4 / 8), ("", 5, 5 / 8 * 5 / 4), ("", 7, 1.0)):
+        sigma = build_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, q).sigma
+        assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(expected), rel=1e-12)
     constant = np.column_stack([features, np.ones((50, 24))])
     assert build_kernel({"family": "gaussian", "sigma": "projected"}, constant, 2).sigma == pytest.approx(median / 2)
 

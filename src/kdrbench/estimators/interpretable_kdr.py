@@ -62,8 +62,9 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     sigma, gamma : float, str or None
         A Gaussian's bandwidth, or gamma = 1 / (2 sigma^2). ``"median"`` is the median distance of the samples, exact up
         to 5000 of them, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"projected"`` (the default of
-        supervised learning) is sqrt(q/d) times it, what distances of projected samples are about; ``"0.5 projected"``
-        and ``"0.1 median"`` are shares. The default of clusters is ``"median"``.
+        supervised learning) is sqrt(q/d) times it, what distances of projected samples are about, and for more than
+        four components q/(2 sqrt(d)) times it, at most the median; ``"0.5 projected"`` and ``"0.1 median"`` are shares.
+        The default of clusters is ``"median"``.
     degree, gamma, coef0 : int, float, float or None
         Of a polynomial, (gamma x'y + coef0)^degree; by default 3, 1 / n_components and 1.
     kernel_params : dict or None

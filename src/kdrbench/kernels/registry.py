@@ -168,7 +168,7 @@ def build_kernel(
     A definition holds ``family`` and options; a combination's ``members`` are definitions, each with its
     ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
     centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples, ``0.1 median``
-    a tenth of it, ``projected`` sqrt(q/d) times as much (:func:`.projected_share`). ``neighbour: 7`` takes each
+    a tenth of it, ``projected`` its share for q components (:func:`.projected_share`). ``neighbour: 7`` takes each
     sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over ``n_components``. A family that is a
     file or ``module:Class`` is a dataclass of its options; if it has a method ``on_samples(features, n_components)``,
     the kernel is what that returns. A kernel object is returned as it is.
