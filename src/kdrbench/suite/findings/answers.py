@@ -13,7 +13,7 @@ import pandas as pd
 from kdrbench.errors import count_of, counted
 from kdrbench.solvers.registry import METHODS
 from kdrbench.suite.engine.system import FINDINGS
-from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness
+from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness, traces_of
 from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
 from kdrbench.suite.reports.records import (
     ATLAS,
@@ -84,9 +84,11 @@ def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -
 
 
 def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None = None) -> Answer:
-    """Return the answer of one experiment, whose rows are among ``runs``."""
+    """Return the answer of one experiment, whose rows are among ``runs``; as without ``traces`` where some are absent.
+    """
     experiment = config["experiments"][name]
     rows, matrix, own = runs[runs["experiment"] == name].reset_index(drop=True), None, []
+    traces = traces_of(rows, traces) if traces else None
     system, text = system_name(experiment), ""
     if system == ATLAS and traces is not None:
         from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
