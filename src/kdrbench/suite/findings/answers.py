@@ -39,7 +39,7 @@ from kdrbench.suite.systems import system_name
 from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of
 from kdrbench.suite.systems.ikdr.scores import Metric
-from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_figures.figures import QZ, beside_kpca
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
 from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
@@ -194,12 +194,12 @@ def figure_sentence(runs: pd.DataFrame, figure: int) -> str:
         wide = known.pivot_table(index=["dataset", "method", "run"], columns="value", values="accuracy")
         both = wide.reindex(columns=[1.0, 2.0]).dropna()
         return _sentence("figure_2", better=int((both[2.0] > both[1.0]).sum()), pairs=counted(len(both), "pair"))
-    points = beside_kpca(known)
-    gaps = (points["accuracy_kpca"] - points["accuracy"]).round(12).abs()
-    if gaps.empty:
-        return ""
-    largest = agreement(float(gaps.max()))
-    return _sentence("figure", equal=int((gaps == 0).sum()), pairs=counted(len(gaps), "pair"), largest=largest)
+    points, sentences = beside_kpca(known), []
+    for trick, chosen in (("The kernel trick is", points["method"] != QZ), ("Solved by QZ it is", points["method"] == QZ)):
+        if len(gaps := (points["accuracy_kpca"] - points["accuracy"])[chosen].round(12).abs()):
+            pairs, largest = counted(len(gaps), "pair"), agreement(float(gaps.max()))
+            sentences.append(_sentence("figure", trick=trick, equal=int((gaps == 0).sum()), pairs=pairs, largest=largest))
+    return " ".join(sentences)
 
 
 def _low_rank_sentence(runs: pd.DataFrame) -> str:
