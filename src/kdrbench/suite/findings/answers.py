@@ -137,12 +137,19 @@ def own_solvers(name: str, config: Config) -> list[str]:
 
 
 def race_sentence(matrix: Matrix, own: Sequence[Standing] = ()) -> str:
-    """Return how often solvers reach the best known cost, and in what time: the user's own, the best and the next."""
-    first, *others = dict.fromkeys((*own, *matrix.overall[:2]))
+    """Return how often solvers reach the best known cost, and in what time: the user's own, the best and the next.
+
+    Those that failed in all runs are last.
+    """
+    first, *others = sorted(dict.fromkeys((*own, *matrix.overall[:2])), key=lambda one: one.failed)
     words = [
         f"{method_in_text(first.solver)} reaches the best known cost within {accuracy_text(FINE)} in {first.fine} of "
         f"{counted(first.runs, 'run')}{_details(first, matrix)}",
-        *(f"{method_in_text(one.solver)} in {one.fine} of {one.runs}{_details(one, matrix)}" for one in others),
+        *(
+            f"{method_in_text(one.solver)} "
+            + (f"failed in all {counted(one.runs, 'run')}" if one.failed else f"in {one.fine} of {one.runs}{_details(one, matrix)}")
+            for one in others
+        ),
     ]
     return f"{'; '.join(words)}."
 
