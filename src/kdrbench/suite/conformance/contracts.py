@@ -252,6 +252,7 @@ _SAY_ENDING = (
     "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if "
     "it is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
 )
+_ORTHONORMALISE = "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised"
 # Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
 _ROUNDING = 1e-10
 
@@ -290,10 +291,7 @@ class SolverContract(Contract):
 
     checks: ClassVar = {
         "API": "see docs/extending.md for what a solver's class has",
-        "feasibility": (
-            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
-            "return SolverOutcome(projection, Status..., message)"
-        ),
+        "feasibility": "return SolverOutcome(W, Status..., message); W and each iterate are finite d x q arrays, as start is",
         "limits": "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         "convergence": _SAY_ENDING,
         "monotone": "accept a step only if F does not fall",
@@ -342,7 +340,12 @@ class SolverContract(Contract):
     def _check_feasibility(self) -> None:
         for definition in KERNELS:
             for n_components in (1, 2, 6):
-                result, _ = _solved(self._build(), definition, n_components)
+                try:
+                    result, _ = _solved(self._build(), definition, n_components)
+                except InputError as error:
+                    if "is not orthonormal" in str(error):
+                        raise Fault(str(error), _ORTHONORMALISE) from error
+                    raise
                 if not isinstance(result.message, str) or not result.message:
                     raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
 
