@@ -35,6 +35,7 @@ FAULTS = [
     ("limits.tim_s", 1, "config: unknown key in limits: 'tim_s'. Did you mean 'time_s'"),
     ("limits.time_s", 0, "config: limits.time_s is 0; it must be greater than 0"),
     ("limits.time_s", "3d", "config: limits.time_s is '3d'; it must be of type number"),
+    ("limits.time_s", "1.5e3", "it must be of type number; YAML reads 1.5e3 as text: write 1.5e[+]3"),
     ("limits.memory_mib", -1, "config: limits.memory_mib is -1; it must be greater than 0"),
     ("seed", KeyError, "config: the key 'seed' is missing"),
     ("limits.memory_mib", 10**13, "config: limits.memory_mib is 10000000000000; it must be .* at most 4.398e[+]12"),
