@@ -94,6 +94,7 @@ SOLVER_FAULTS = [
     ("global state", first("np.seterr(all='ignore')"), "changes numpy.seterr", "errstate"),
     ("global state", first("__import__('os').environ['A'] = '1'"), "changes A in os.environ", "bench"),
     ("global state", first("__import__('os').chdir('/')"), "the working directory", "leave it"),
+    ("global state", first("__import__('os').fork(); __import__('os').fork()"), r"it left \d processes behind", "child"),
     ("pickle", ("    def run", KEEPS_CODE), "pickle", "plain values"),
     ("monotone", (VECTORS, VECTORS.replace("[:, ::-1]", "")), "is monotone, and F falls from", "accept a step only"),
 ]
