@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, figure_sentence, question_of, race_sentence
+from kdrbench.suite.findings.answers import (
+    NO_ANSWER,
+    answer_of,
+    answers_of,
+    figure_sentence,
+    question_of,
+    race_sentence,
+)
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.findings.pairwise import matrix_of
 from support.dashboard_grid import grid_config

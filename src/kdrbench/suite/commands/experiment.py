@@ -46,8 +46,8 @@ def new_experiment(
     A part may be the name of a registered data set, solver or control, which needs no definition. ``options`` are those
     of the user's own data. ``published`` names the printed numbers to compare with, as paper:table:setting.
 
-    Raises ``InputError`` for a name that is none or taken, for a part that is no solver, kernel, data set or table, and for
-    numbers that no paper prints.
+    Raises ``InputError`` for a name that is none or taken, for a part that is no solver, kernel, data set or table, and
+    for numbers that no paper prints.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
@@ -100,8 +100,7 @@ def refuse_taken(kind: str, name: str) -> None:
     taken |= RESERVED_EXPERIMENTS | RESERVED_NAMES if kind == "experiment" else {*registered_names(kind)}
     if name in taken or (kind == "solver" and name in NAMED):
         raise InputError(
-            f"the name {name!r} is taken: kdrbench or config.yaml has it, and it keeps its meaning; choose another, such "
-            f"as my_{name}"
+            f"the name {name!r} is taken: kdrbench or config.yaml has it; choose another, such as my_{name}"
         )
 
 

@@ -235,11 +235,10 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     figures = figures_of(runs.config)
     left_out += [name for name, one in figures.items() if not can_be_drawn(one, runs.config, runs.store)]
     if left_out:
-        where = f". {' and '.join(lacking)} are beside the folder: copy all of results/, or `kdrbench pack` it"
-        click.echo(
-            f"kdrbench: left out, since {runs.store} lacks what they show: {', '.join(left_out)}{where * bool(lacking)}",
-            err=True,
-        )
+        said = f"kdrbench: left out, since {runs.store} lacks what they show: {', '.join(left_out)}"
+        if lacking:
+            said += f". {' and '.join(lacking)} are beside the folder: copy all of results/, or `kdrbench pack` it"
+        click.echo(said, err=True)
     out = out or reports_folder(runs.store, runs.config)
     n_made = _make_all(runs, out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")

@@ -291,7 +291,7 @@ class SolverContract(Contract):
 
     checks: ClassVar = {
         "API": "see docs/extending.md for what a solver's class has",
-        "feasibility": "return SolverOutcome(W, Status..., message); W and each iterate are finite d x q arrays, as start is",
+        "feasibility": "return SolverOutcome(W, Status..., message), with a finite d x q array W, as start is",
         "limits": "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         "convergence": _SAY_ENDING,
         "monotone": "accept a step only if F does not fall",

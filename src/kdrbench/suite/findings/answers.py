@@ -39,7 +39,8 @@ from kdrbench.suite.systems import system_name
 from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of
 from kdrbench.suite.systems.ikdr.scores import Metric
-from kdrbench.suite.systems.kpca_figures.figures import QZ, beside_kpca
+from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_figures.run import QZ
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
 from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
@@ -84,8 +85,7 @@ def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -
 
 
 def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None = None) -> Answer:
-    """Return the answer of one experiment, whose rows are among ``runs``; as without ``traces`` where some are absent.
-    """
+    """Return the answer of one experiment, whose rows are among ``runs``; ``traces`` count where all are there."""
     experiment = config["experiments"][name]
     rows, matrix, own = runs[runs["experiment"] == name].reset_index(drop=True), None, []
     traces = traces_of(rows, traces) if traces else None
@@ -146,8 +146,9 @@ def race_sentence(matrix: Matrix, own: Sequence[Standing] = ()) -> str:
         f"{method_in_text(first.solver)} reaches the best known cost within {accuracy_text(FINE)} in {first.fine} of "
         f"{counted(first.runs, 'run')}{_details(first, matrix)}",
         *(
-            f"{method_in_text(one.solver)} "
-            + (f"failed in all {counted(one.runs, 'run')}" if one.failed else f"in {one.fine} of {one.runs}{_details(one, matrix)}")
+            f"{method_in_text(one.solver)} failed in all {counted(one.runs, 'run')}"
+            if one.failed
+            else f"{method_in_text(one.solver)} in {one.fine} of {one.runs}{_details(one, matrix)}"
             for one in others
         ),
     ]
@@ -202,10 +203,11 @@ def figure_sentence(runs: pd.DataFrame, figure: int) -> str:
         both = wide.reindex(columns=[1.0, 2.0]).dropna()
         return _sentence("figure_2", better=int((both[2.0] > both[1.0]).sum()), pairs=counted(len(both), "pair"))
     points, sentences = beside_kpca(known), []
-    for trick, chosen in (("The kernel trick is", points["method"] != QZ), ("Solved by QZ it is", points["method"] == QZ)):
-        if len(gaps := (points["accuracy_kpca"] - points["accuracy"])[chosen].round(12).abs()):
-            pairs, largest = counted(len(gaps), "pair"), agreement(float(gaps.max()))
-            sentences.append(_sentence("figure", trick=trick, equal=int((gaps == 0).sum()), pairs=pairs, largest=largest))
+    apart, by_qz = (points["accuracy_kpca"] - points["accuracy"]).round(12).abs(), points["method"] == QZ
+    for trick, gaps in (("The kernel trick is", apart[~by_qz]), ("Solved by QZ it is", apart[by_qz])):
+        if len(gaps):
+            numbers = {"pairs": counted(len(gaps), "pair"), "largest": agreement(float(gaps.max()))}
+            sentences.append(_sentence("figure", trick=trick, equal=int((gaps == 0).sum()), **numbers))
     return " ".join(sentences)
 
 

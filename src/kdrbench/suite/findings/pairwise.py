@@ -82,8 +82,9 @@ class Matrix:
     """The cells of one experiment: ``places`` are its data sets with their kernels.
 
     ``overall`` are the solvers over all places, the best first: by the share of runs that reached the best known cost
-    within 1e-6, then by the ratio of times to it, and those without a result last. The first of them is the ``reference``. Controls have no place.
-    ``disturbed`` says that no problem has times that count of all solvers: ratios of times are an indication only.
+    within 1e-6, then by the ratio of times to it, then those with a result. The first of them is the ``reference``.
+    Controls have no place. ``disturbed`` says that no problem has times that count of all solvers: ratios of times are
+    an indication only.
     """
 
     experiment: str

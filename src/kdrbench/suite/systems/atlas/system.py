@@ -170,7 +170,7 @@ def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str,
 def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
     """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver.
 
-    It is empty for data that are not registered: those of the user's own, which reports do not load, and of old records.
+    It is empty for data that are not registered: the user's own, which reports do not load, and those of old records.
     """
     if (entry := load_registry().get(dataset)) is None:
         return ""
