@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -104,15 +103,11 @@ def solve(
     tracked.restore_counters()
     if is_approximable(problem):
         problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
-    process = os.getpid()
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
         outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
-        if os.getpid() != process:
-            # A child that the solver has forked and let go on: it would do all that follows once more.
-            os._exit(1)
         if is_approximable(problem):
             problem.report = problem.observer = None
     monitor.end()

@@ -250,6 +250,7 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
 
 
 def _ask(check: Check) -> tuple[str, str]:
+    process = os.getpid()
     try:
         check.ask()
     except Fault as fault:
@@ -260,6 +261,7 @@ def _ask(check: Check) -> tuple[str, str]:
         line = _line_of(error)
         return f"it raised {in_words(error)}{line}", _RAISED if line else check.advice
     finally:
+        processes.end_unless(process)
         sys.stdout.flush()
     return "", ""
 

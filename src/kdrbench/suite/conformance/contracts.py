@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -36,6 +37,7 @@ from kdrbench.suite.conformance.check import (
     features_and_labels,
     some_projection,
 )
+from kdrbench.suite.engine.isolation import processes
 
 Function = Callable[[FloatArray], FloatArray]
 _STEPS = 10.0 ** -np.arange(2.0, 9.0)
@@ -257,7 +259,20 @@ _ORTHONORMALISE = "orthonormalise each iterate, for instance by kdrbench.solvers
 _ROUNDING = 1e-10
 
 
-class Watch(IterationMonitor):
+class OneProcess(IterationMonitor):
+    """Ends children that return from a solver."""
+
+    def begin(self) -> None:
+        """Count from zero."""
+        super().begin()
+        self._process = os.getpid()
+
+    def end(self) -> None:
+        """Go on in the process that has begun."""
+        processes.end_unless(self._process)
+
+
+class Watch(OneProcess):
     """Evaluates every iterate as a referee does, and counts what a solver does after it should have stopped."""
 
     def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
@@ -309,7 +324,7 @@ class SolverContract(Contract):
         results: list[FloatArray] = []
         for definition, start in zip(KERNELS, starts, strict=True):
             problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
-            results.append(solve(plugin, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
+            results.append(solve(plugin, problem, start, OneProcess(_MOST_ITERATIONS)).projection)
         return tuple(results)
 
     def all_checks(self) -> list[Check]:
