@@ -87,7 +87,7 @@ def test_what_is_read_of_a_record_needs_neither_its_solvers_nor_its_data(tmp_pat
     write_solutions(place / "optima/a.npz", {"0" * 64: Solution(-9.0, np.eye(5, 2))})
     (place / "traces").mkdir()
     (place / "traces/t.jsonl").touch()
-    for left_out in ("first_scatter, first_loadings. findings are", "first_cost_against_time, first_scatter"):
+    for left_out in ("first_scatter, first_loadings. Its findings are", "first_cost_against_time, first_scatter"):
         assert "(first)\n  DG reaches" in kdrbench("compare", "--results", place).stdout
         done = kdrbench("report", place, "--out", tmp_path / "reports")
         assert (done.exit_code, f"lacks what they show: {left_out}" in done.stderr) == (0, True), done.stderr
