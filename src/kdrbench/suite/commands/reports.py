@@ -237,7 +237,7 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     if left_out:
         said = f"kdrbench: left out, since the record lacks what they show: {', '.join(left_out)}"
         if lacking:
-            said += f". Its {' and '.join(lacking)} are beside {runs.store}: copy all of results/, or `kdrbench pack` it"
+            said += f". Its {' and '.join(lacking)} are beside it: copy all of results/, or `kdrbench pack` it"
         click.echo(said, err=True)
     out = out or reports_folder(runs.store, runs.config)
     n_made = _make_all(runs, out, jobs)
