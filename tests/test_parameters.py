@@ -96,6 +96,7 @@ def test_the_nearest_name_comes_before_a_list_that_is_not_long():
     assert unknown_name("column", "?", names) == f"unknown column '?'; allowed: {', '.join(names)}."
     assert unknown_name("column", "?", [str(number) for number in range(300)]).endswith(", and 240 more.")
     assert unknown_name("column", "?", []) == "unknown column '?'; allowed: ."
+    assert unknown_name("column", "?", ["", "a"]) == "unknown column '?'; allowed: '', a."
 
 
 def test_a_dataclass_declares_with_the_types_of_its_fields():
@@ -110,8 +111,9 @@ def test_a_dataclass_declares_with_the_types_of_its_fields():
 
     assert constraints_of(Derived) == {"step": POSITIVE, "cap": COUNT}
     check_parameters(Derived(2.0, "any", 4), "option")
-    with pytest.raises(InputError, match="option step must be a finite number > 0, got 0"):
-        check_parameters(Derived(step=0), "option")
+    for step, said in ((0, "got 0"), ("1e-3", "got '1e-3'; YAML reads 1e-3 as text: write 1.0e-3")):
+        with pytest.raises(InputError, match=f"option step must be a finite number > 0, {said}$"):
+            check_parameters(Derived(step=step), "option")
 
 
 def test_estimators_declare_parameters_with_allowed_defaults():

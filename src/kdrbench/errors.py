@@ -81,7 +81,7 @@ def unknown_name(kind: str, name: object, allowed: list[str], most: int = 0) -> 
         nearest = {by_folded[one] for one in difflib.get_close_matches(word, by_folded, n=most, cutoff=0.0)}
         listed = [*(one for one in allowed if one in nearest), f"and {len(allowed) - len(nearest)} more"]
     hint = f". Did you mean {by_folded[near[0]]!r}? Allowed" if near else "; allowed"
-    return f"unknown {kind} {name!r}{hint}: {', '.join(listed)}."
+    return f"unknown {kind} {name!r}{hint}: {', '.join(one or repr(one) for one in listed)}."
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:

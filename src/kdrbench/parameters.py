@@ -11,6 +11,7 @@ data. The error names the parameter, what is allowed, and what was given.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -167,7 +168,16 @@ def check_value(subject: str, value: object, constraint: Constraint) -> None:
         raise InputError(unknown_name(subject, value, names) + also)
     if isinstance(value, type):
         raise InputError(f"{subject} must be {constraint.words}, got the class {value.__name__}; give an object of it")
-    raise InputError(f"{subject} must be {constraint.words}, got {value!r}")
+    raise InputError(f"{subject} must be {constraint.words}, got {value!r}{yaml_number(value)}")
+
+
+def yaml_number(value: object) -> str:
+    """Return how a text such as 1e-3 is written as a number of YAML; nothing of any other value."""
+    parts = re.fullmatch(r"([-+]?\d+)(\.\d*)?[eE]([-+]?)(\d+)", value) if isinstance(value, str) else None
+    if parts is None:
+        return ""
+    whole_part, decimals, sign, exponent = parts.groups()
+    return f"; YAML reads {value} as text: write {whole_part}{decimals or '.0'}e{sign or '+'}{exponent}"
 
 
 def check_parameters(owner: Any, kind: str = "") -> None:

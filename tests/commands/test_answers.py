@@ -114,7 +114,6 @@ def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monke
     monkeypatch.setattr(
         "kdrbench.suite.commands.compare.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
     )
-    monkeypatch.setattr("kdrbench.suite.commands.compare.traces_of", lambda rows, folder: None)
     for name in ("fixed", "tuned"):
         path = tmp_path / "merged" / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)

@@ -216,6 +216,11 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
             for name in ("My", "a-b", "../a", "1a", "")
         ),
         (["experiment", "a b"], "an experiment is named by letters"),
+        *(
+            ([kind, name], f"the name '{name}' is taken: kdrbench or config.yaml has it")
+            for kind, name in (("solver", "ism"), ("kernel", "linear"), ("dataset", "wine"), ("baseline", "nca_svm"))
+        ),
+        (["experiment", "table4_supervised"], "'table4_supervised' is taken"),
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "wines"], "Did you mean 'wine'"),

@@ -79,7 +79,9 @@ SOLVER_FAULTS = [
     ("API", ("start, monitor)", "start)"), "run cannot be called with problem, start", "def run.self, problem"),
     ("API", ("step: float = 0.5", "step: float"), "__init__.. missing 1 required|do.* not take", "extending"),
     ("feasibility", ("].copy()", "].copy() * 2"), "iterate 1 is not orthonormal", "orthonormalise"),
-    ("feasibility", (OUTCOME, "projection"), "AttributeError", "SolverOutcome"),
+    ("feasibility", (OUTCOME, "None"), "run of Mine must return a SolverOutcome, got NoneType", "^return SolverO"),
+    ("feasibility", (OUTCOME, OUTCOME.replace("projection", "None")), "6 x q .* got NoneType", "^return SolverO"),
+    ("feasibility", ("Status.CONVERGED", '"stalled"'), "write kdrbench.solvers.Status.STALLED", "^return SolverO"),
     ("feasibility", ('"five steps")', '"")'), "the outcome has no message", "say why it ended"),
     ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
     ("feasibility", ("range(5)", "range(1 // 0)"), "ZeroDivisionError: .* .line 18 of plugin.py.", "correct that line"),
@@ -92,6 +94,7 @@ SOLVER_FAULTS = [
     ("global state", first("np.seterr(all='ignore')"), "changes numpy.seterr", "errstate"),
     ("global state", first("__import__('os').environ['A'] = '1'"), "changes A in os.environ", "bench"),
     ("global state", first("__import__('os').chdir('/')"), "the working directory", "leave it"),
+    ("global state", first("__import__('os').fork(), __import__('os').fork()"), r"left \d processes behind", "child"),
     ("pickle", ("    def run", KEEPS_CODE), "pickle", "plain values"),
     ("monotone", (VECTORS, VECTORS.replace("[:, ::-1]", "")), "is monotone, and F falls from", "accept a step only"),
 ]

@@ -1,12 +1,16 @@
 """Results of a folder, read as from anywhere: what is refused with which words, and that nothing is loaded."""
 
 import json
+import shutil
 
+import numpy as np
 import pytest
 
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.experiments.results import read_results, write_results
+from kdrbench.suite.systems.atlas.optima import Solution, write_solutions
+from support.command_line import kdrbench
 from support.made_up import atlas_record
 from support.record_folders import folder_of
 
@@ -71,6 +75,27 @@ def test_nothing_that_a_record_names_is_loaded(tmp_path):
     results = read_results(place)
     assert (list(results.records), results.left_out) == (["first"], ("own",))
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_read_of_a_record_needs_neither_its_solvers_nor_its_data(tmp_path):
+    place = folder_of(tmp_path / "here", datasets=["mine"], trace_file="t.jsonl")
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    config = json.loads((place / "config.json").read_text()) | {"datasets": {"mine": {"loader": f"{tmp_path}/evil.py"}}}
+    config["solvers"]["dg"]["method"] = f"{tmp_path}/evil.py"
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "optima").mkdir()
+    write_solutions(place / "optima/a.npz", {"0" * 64: Solution(-9.0, np.eye(5, 2))})
+    (place / "traces").mkdir()
+    (place / "traces/t.jsonl").touch()
+    for left_out in ("first_scatter, first_loadings. Its findings are", "first_cost_against_time, first_scatter"):
+        assert "(first)\n  DG reaches" in kdrbench("compare", "--results", place).stdout
+        done = kdrbench("report", place, "--out", tmp_path / "reports")
+        assert (done.exit_code, f"lacks what they show: {left_out}" in done.stderr) == (0, True), done.stderr
+        shutil.rmtree(place / "traces", ignore_errors=True)
+    assert not (tmp_path / "ran").exists()
+    (tmp_path / "evil.py").unlink()
+    done = kdrbench("status", "--results", place)
+    assert (done.exit_code, "only answers are shown" in done.stderr, "DG reaches" in done.stdout) == (0, True, True)
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):

@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, figure_sentence, question_of
+from kdrbench.suite.findings.answers import (
+    NO_ANSWER,
+    answer_of,
+    answers_of,
+    figure_sentence,
+    question_of,
+    race_sentence,
+)
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.findings.pairwise import matrix_of
 from support.dashboard_grid import grid_config
@@ -109,6 +116,11 @@ def test_a_failed_run_counts_as_one_that_reached_nothing(race):
     # What it saw before is no best known cost either: the others still reach theirs.
     assert (ism.fine, ism.runs, ism.endings) == (RUNS - 1, RUNS, (("failed", 1),))
     assert found.reference == "gm"
+    # Those of the user's own come first, unless none of their runs ended.
+    runs.loc[runs["method"] == "dg", "status"] = "failed"
+    found = matrix(runs, folder)
+    sentence = race_sentence(found, [one for one in found.overall if one.solver == "dg"])
+    assert (sentence[:2], sentence.rpartition("; ")[2]) == ("GM", "DG failed in all 7 runs.")
 
 
 def test_scaled_times_of_a_reference_are_compared_with_none():
@@ -205,10 +217,12 @@ def test_figures_count_pairs():
     )
     rows = [
         {"dataset": "glass", "varied": "n", "value": value, "run": 0, "method": method, "accuracy": accuracy}
-        for value, by_qz in ((1.0, 0.7), (2.0, 0.55))
-        for method, accuracy in (("kpca", 0.7), ("qz", by_qz))
+        for value, trick, by_qz in ((1.0, "exact", 0.7), (2.0, "ridge", 0.55))
+        for method, accuracy in (("kpca", 0.7), (trick, 0.7), ("qz", by_qz))
     ]
     assert figure_sentence(pd.DataFrame(rows), 5) == (
-        "Both tricks are equally accurate in 1 of 2 pairs of setting and draw; the largest difference is 0.150."
+        "The kernel trick is as accurate as the KPCA trick in 2 of 2 pairs of setting and draw; the largest difference "
+        "is 0.000. Solved by QZ it is as accurate as the KPCA trick in 1 of 2 pairs of setting and draw; the largest "
+        "difference is 0.150."
     )
     assert figure_sentence(pd.DataFrame(rows).assign(accuracy=None), 5) == ""

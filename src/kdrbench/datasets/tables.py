@@ -149,7 +149,8 @@ class CsvTable:
         if len(likely) != 1:
             raise InputError(
                 f"{self.path}: which column holds the classes? Name it as {self.path}:COLUMN, in a configuration by "
-                f"target: COLUMN, one of {', '.join(names)}{_NUMBERED if names[0] == '1' else ''}"
+                f"target: COLUMN, one of {', '.join(one or repr(one) for one in names)}"
+                f"{_NUMBERED if names[0] == '1' else ''}"
             )
         return likely[0]
 

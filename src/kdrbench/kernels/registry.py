@@ -29,7 +29,7 @@ from kdrbench.kernels.family import (
 )
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
-from kdrbench.parameters import COUNT, Instance, check_names, check_value
+from kdrbench.parameters import COUNT, Instance, check_names, check_value, yaml_number
 
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
@@ -63,7 +63,7 @@ def _gaussian(samples: Samples, *, sigma: Any = "median") -> Kernel:
     if not isinstance(sigma, str):
         return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
     if (rule := _MEDIAN.fullmatch(sigma)) is None:
-        raise InputError(f"{unknown_name('sigma', sigma, _MEDIANS)} A number > 0 is allowed, too")
+        raise InputError(f"{unknown_name('sigma', sigma, _MEDIANS)} A number > 0 is allowed, too{yaml_number(sigma)}")
     share, named, drawn_from = float(rule[1] or 1.0), rule[2], samples.drawn_from
     if rule[3]:
         share *= projected_share(samples.features, samples.n_components)

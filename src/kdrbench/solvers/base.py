@@ -111,11 +111,13 @@ def solve(
         if is_approximable(problem):
             problem.report = problem.observer = None
     monitor.end()
-    allowed = dict.fromkeys((*BY_METHODS, monitor.stop_status))
+    name, allowed = type(solver).__name__, dict.fromkeys((*BY_METHODS, monitor.stop_status))
+    if not isinstance(outcome, SolverOutcome):
+        raise InputError(f"run of {name} must return a SolverOutcome, got {type(outcome).__name__}")
     if not isinstance(outcome.status, Status) or outcome.status not in allowed:
-        raise InputError(
-            f"{type(solver).__name__} ended with status {str(outcome.status)!r}; allowed: {', '.join(allowed)}"
-        )
+        text = str(outcome.status)
+        hint = f"; write kdrbench.solvers.Status.{text.upper()}, which is no text" if text in allowed else ""
+        raise InputError(f"{name} ended with status {text!r}; allowed: {', '.join(allowed)}{hint}")
     check_projection("result", outcome.projection, problem.n_features, first.shape[1])
     if outcome.lowest is not None and outcome.lowest.shape != outcome.projection.shape:
         raise InputError(f"lowest has shape {outcome.lowest.shape}, but the projection {outcome.projection.shape}")
@@ -155,8 +157,10 @@ def check_projection(role: str, projection: FloatArray, n_features: int, n_compo
 
     q is ``n_components`` if that is given.
     """
-    if projection.ndim != 2 or projection.shape[0] != n_features or projection.shape[1] < 1:
-        raise InputError(f"the {role} must be {n_features} x q with q >= 1, got shape {projection.shape}")
+    shape = getattr(projection, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != n_features or shape[1] < 1:
+        given = type(projection).__name__ if shape is None else f"shape {shape}"
+        raise InputError(f"the {role} must be {n_features} x q with q >= 1, got {given}")
     if projection.shape[1] > n_features:
         raise InputError(
             f"cannot project {n_features} features to {projection.shape[1]} components; "

@@ -58,7 +58,7 @@ def test_a_guardian_without_report_leaves_its_neighbours_alone(runs, tmp_path, n
         ends, stays = runs(_noted_and_asleep(tmp_path / "ends")), runs(_noted_and_asleep(tmp_path / "stays"))
         family, others = wait_for_pids(tmp_path / "ends"), wait_for_pids(tmp_path / "stays")
         os.kill(family[0], number)
-        with pytest.raises(SupervisionError, match="guardian of a run was killed, or the scheduler is gone; start the"):
+        with pytest.raises(SupervisionError, match="killed or has failed, as the log says, or the scheduler is gone"):
             ends.wait()
         wait_until_gone(family)
         # Not even as dead ones that were not reaped, and to close it again is no error.

@@ -14,8 +14,10 @@ def test_the_profile_is_dolan_and_mores():
     needed = pd.DataFrame({"a": [1.0, 2.0, 3.0, np.inf], "b": [2.0, 1.0, np.inf, np.inf]})
     # Ratios: a 1, 2, 1, unsolved; b 2, 1, unsolved, unsolved.
     assert profile(needed) == {"a": ([1.0, 2.0], [0.5, 0.75]), "b": ([1.0, 2.0], [0.25, 0.5])}
-    # Nothing is solved.
-    assert profile(pd.DataFrame({"a": [np.inf], "b": [np.inf]})) == {"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}
+    # Nothing is solved, or by one alone: lines without a step.
+    for needed, share in ((np.inf, 0.0), (3.0, 1.0)):
+        found = profile(pd.DataFrame({"a": [needed], "b": [np.inf]}))
+        assert found == {"a": ([1.0, 10.0], [share] * 2), "b": ([1.0, 10.0], [0.0] * 2)}
 
 
 # Seconds, calls and cost; the best is -100, so -99.5 is within 1e-2 of it and not within 1e-4.
@@ -80,7 +82,7 @@ def test_the_solvers_that_ran_together_most_often_are_compared(traces):
     runs = [one | {"status": "failed"} if one["method"] == "ism" else one for one in RUNS]
     runs.append(run("wine", "svm", 0, kernel="none"))
     first = next(iter(panels(runs, traces).values()))
-    assert {series.key: series.y for series in first.series} == {"ISM": [0.0], "DG": [1.0]}
+    assert {series.key: series.y for series in first.series} == {"ISM": [0.0] * 2, "DG": [1.0] * 2}
 
 
 def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
@@ -96,3 +98,7 @@ def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     middle = [y for x, y in zip(median.x, median.y, strict=True) if 3.0 <= x < 4.0]
     np.testing.assert_allclose(middle, [0.5, 0.375, 0.25, 0.125])
     assert median.y[-1] == 1e-12
+    # A run that a limit stopped ends there.
+    runs[["status", "time_s"]] = "time_limit", 9.0
+    (panel,) = cost_against_time(runs, tmp_path, "e", experiment_of("ism")).panels
+    assert [series.x for series in panel.series if series.label == "stopped"] == [[9.0] * 5]

@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.datasets.own import registry_of
-from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import InputError
 from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed, place_of
 from kdrbench.suite.archive.folder import CONFIGURATION
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.experiments.results import Results, read_frozen, read_results, without_code, write_results
+from kdrbench.suite.experiments.results import Results, read_frozen, read_results, write_results
 from kdrbench.suite.systems.ikdr.config import REFERENCE
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.suite.systems.ikdr.system import shared_definition
@@ -67,7 +66,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
             _link(Path(root), store, name)
             if system_name(own.config["experiments"][name]) == DEFAULT:
                 included = _rows_beside(own, name, theirs, rows_of, left_out)
-                _name_methods(config, name, included, without_code(theirs))
+                _name_methods(config, name, included, theirs)
                 records[name] += included
         write_results(Path(root), Results(Path(root), {**config, "name": ""}, records))
         yield Path(root), list(dict.fromkeys(left_out))
@@ -89,19 +88,22 @@ def _rows_beside(own: Results, name: str, theirs: Config, rows_of: _Rows, left_o
 
     Rows have one's own names of experiments and kernels.
     """
-    mine, registry, rows = own.config["experiments"][name], registry_of(own.config), dict[tuple[Any, ...], Any]()
+    mine, registry, rows = own.config["experiments"][name], load_registry(), dict[tuple[Any, ...], Any]()
     runs = {row.run for row in own.records[name]}
+    hashes = {row.dataset: row.provenance.data_sha256 for row in own.records[name]}
     ikdr = [one for one in theirs["run"] if system_name(theirs["experiments"][one]) == DEFAULT]
     for dataset in mine["datasets"]:
         reasons = list[str]()
-        with_it = [one for one in ikdr if dataset in theirs["experiments"][one]["datasets"] and dataset in registry]
+        with_it = [one for one in ikdr if dataset in theirs["experiments"][one]["datasets"]]
+        # Data of the user's own are not loaded: the hashes of rows tell whether they are the same.
+        entry = registry.get(dataset) or replace(registry["wine"], name=dataset, classes={}, content_sha256="")
         for other in with_it:
-            kernels, differing = _kernels(own.config, name, theirs, other, registry[dataset])
+            kernels, differing = _kernels(own.config, name, theirs, other, entry)
             reasons += [f"{other} on {dataset} with kernel {kernel}: another {what}" for kernel, what in differing]
             for row in rows_of(other) if kernels else ():
                 if row.dataset != dataset or row.run not in runs or row.kernel not in kernels:
                     continue
-                if row.provenance.data_sha256 != registry[dataset].content_sha256:
+                if row.provenance.data_sha256 != hashes.get(dataset, entry.content_sha256):
                     reasons.append(f"{other} on {dataset}: its rows are of other data")
                     continue
                 rows.setdefault((dataset, kernels[row.kernel], row.method, row.run), row)

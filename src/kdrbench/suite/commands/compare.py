@@ -22,7 +22,6 @@ from kdrbench.suite.commands.options import (
     with_included,
 )
 from kdrbench.suite.findings.answers import Answer, answer_of
-from kdrbench.suite.findings.nearness import traces_of
 from kdrbench.suite.findings.pairwise import Matrix, Standing, factor
 from kdrbench.suite.reports.records import REFERENCE, read_runs
 from kdrbench.suite.reports.tables.labels import method_label
@@ -133,11 +132,10 @@ def merged_answers(runs: Runs, experiment: str | None = None) -> list[Answer]:
     rows = {name: read_runs(path) for name, path in tables.items() if path.is_file()}
     if experiment is not None and not rows:
         raise InputError(f"{tables[experiment]} is not there: run the workflow first, which merges these rows")
-    traces = {name: traces_of(table, runs.store / "traces") for name, table in rows.items()}
     # A tuned league is answered beside the one with default parameters.
     beside = {name: merged / f"{fixed_beside(config, name)}.csv" for name in rows}
     shown = {name: [rows[name], read_runs(path)] if path.is_file() else [rows[name]] for name, path in beside.items()}
-    return [answer_of(name, pd.concat(parts), config, traces[name]) for name, parts in shown.items()]
+    return [answer_of(name, pd.concat(parts), config, runs.store / "traces") for name, parts in shown.items()]
 
 
 def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:

@@ -17,9 +17,10 @@ from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
-from kdrbench.suite.commands.options import CHECKOUT
+from kdrbench.suite.commands.options import CHECKOUT, read_configs
 from kdrbench.suite.commands.run import short_name, usual_components
-from kdrbench.suite.conformance.subject import find_subject
+from kdrbench.suite.conformance.subject import find_subject, registered_names
+from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, RESERVED_NAMES
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
@@ -45,11 +46,12 @@ def new_experiment(
     A part may be the name of a registered data set, solver or control, which needs no definition. ``options`` are those
     of the user's own data. ``published`` names the printed numbers to compare with, as paper:table:setting.
 
-    Raises ``InputError`` for a name that is none, for a part that is no solver, kernel, data set or table, and for
-    numbers that no paper prints.
+    Raises ``InputError`` for a name that is none or taken, for a part that is no solver, kernel, data set or table, and
+    for numbers that no paper prints.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
+    refuse_taken("experiment", name)
     sections: dict[str, dict[str, Any]] = {}
     named: dict[str, list[str]] = {section: [] for section in _BESIDE}
     registered = {name.casefold(): name for name in load_registry()}
@@ -60,6 +62,7 @@ def new_experiment(
             section, short = "solvers", part
         else:
             section, short, definition = defined(part, options)
+            refuse_taken(section.removesuffix("s"), short)
             if short in sections.setdefault(section, {}):
                 raise InputError(f"two {section} would be called {short!r}; rename one of the files")
             sections[section][short] = definition
@@ -88,6 +91,17 @@ def new_experiment(
         **{section: json.dumps(names) for section, names in named.items()},
     )
     return {file: filled}
+
+
+def refuse_taken(kind: str, name: str) -> None:
+    """Raise ``InputError`` for a name that kdrbench has, or the config.yaml that configurations are laid over."""
+    there = [path for path in (Path("config.yaml"), CHECKOUT / "config.yaml") if path.is_file()]
+    taken = {*read_configs(tuple(there[:1])).get(f"{kind}s", ())}
+    taken |= RESERVED_EXPERIMENTS | RESERVED_NAMES if kind == "experiment" else {*registered_names(kind)}
+    if name in taken or (kind == "solver" and name in NAMED):
+        raise InputError(
+            f"the name {name!r} is taken: kdrbench or config.yaml has it; choose another, such as my_{name}"
+        )
 
 
 def _folds(entries: Iterable[DatasetEntry]) -> int:

@@ -138,29 +138,29 @@ def grid_of(path: Path) -> Grid:
     return load_grid(read_config_file(path))
 
 
-def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
-    """Return the grid of a configuration as its files are now, and the frozen one; says where they differ.
+def present_grid(results: Path, frozen: Path) -> Grid:
+    """Return the grid of a configuration as its files are now; says where it differs from the ``frozen`` one.
 
-    Where the files are not known, or have faults, it is the grid of the frozen configuration.
+    Where the files are not known, or have faults, it is the grid of the frozen configuration, with its errors.
     """
     from kdrbench.errors import KdrbenchError
     from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import present_configuration
 
-    frozen = frozen_configuration(results, name)
     config = present_configuration(results, "" if frozen.parent == results else frozen.parent.name)
     if config is None:
-        return grid_of(frozen), frozen
+        return grid_of(frozen)
     try:
         grid = load_grid(config)
     except KdrbenchError as fault:
+        grid = grid_of(frozen)
         click.echo(
             f"kdrbench: the configuration of now has a fault, so that of the last start is shown: {fault}", err=True
         )
-        return grid_of(frozen), frozen
+        return grid
     if json.loads(grid.to_json()) != json.loads(frozen.read_text(encoding="utf-8")):
         click.echo("kdrbench: the configuration has changed since the workflow was started", err=True)
-    return grid, frozen
+    return grid
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
     cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
     Other data have five folds, and components by their classes.
     """
-    if kind == _EXPERIMENT:
-        from kdrbench.suite.commands.experiment import command_of, new_experiment
+    from kdrbench.suite.commands.experiment import command_of, new_experiment, refuse_taken
 
+    if kind == _EXPERIMENT:
         options = read_options(given["data_options"])
         (path,) = _write(into, new_experiment(name, parts, into, options, given["published"]))
         click.echo(f"run it:  {command_of(path)}")
@@ -60,6 +60,7 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
         raise InputError(f"only an experiment takes {', '.join(wrong)}; this is a {kind}")
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
+    refuse_taken(kind, name)
     plugin, test = _write(into, render(kind, name, around))
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
     entry = _NEW[kind][1].format(name=name, path=plugin.as_posix())

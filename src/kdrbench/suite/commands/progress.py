@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import click
 
-from kdrbench.errors import InputError, counted, unknown_name, visible
+from kdrbench.errors import InputError, KdrbenchError, counted, unknown_name, visible
 from kdrbench.status import Status
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
@@ -49,16 +49,31 @@ def status(results: Path, name: str) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
 
     Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
-    Then what the experiments whose tables are merged have answered, as the dashboard says it.
+    Then what the experiments whose tables are merged have answered, as the dashboard says it. Where data or plug-ins
+    of the configuration are absent, that alone is shown.
     """
     results, name = root_and_name(results, name)
-    grid, frozen = present_grid(results, name)
+    frozen = frozen_configuration(results, name)
+    try:
+        grid = present_grid(results, frozen)
+    except KdrbenchError as fault:
+        if not any((frozen.parent / "merged").glob("*.csv")):
+            raise
+        click.echo(f"kdrbench: only answers are shown; which runs are to be made cannot be said: {fault}", err=True)
+    else:
+        click.echo("\n".join(_lines(grid, results)))
+    echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
+
+
+def _lines(grid: Grid, results: Path) -> Iterator[str]:
+    """Yield the lines on progress, and those on solvers that lose to a random projection."""
     progress = progress_of(grid, results)
     rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
     losing = losing_cells(rows, grid.config)
-    worse = [f"worse than a random projection: {counted(len(losing), 'cell')}", *(f"  {cell}" for cell in losing)]
-    click.echo("\n".join([*progress_lines(progress), *(worse if losing else [])]))
-    echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
+    yield from progress_lines(progress)
+    if losing:
+        yield f"worse than a random projection: {counted(len(losing), 'cell')}"
+        yield from (f"  {cell}" for cell in losing)
 
 
 def _answers(runs: Runs) -> list[Answer]:
@@ -153,7 +168,7 @@ def why(place: str, results: Path, name: str) -> None:
     PLACE is an experiment, experiment/data set/... of a cell, or a target of Snakemake; all experiments without it.
     """
     results, name = root_and_name(results, name)
-    grid, _ = present_grid(results, name)
+    grid = present_grid(results, frozen_configuration(results, name))
     chosen = _chosen(progress_of(grid, results), place, grid)
     lines = [line for _, cell in groupby(chosen, _cell) if (line := _in_words(list(cell)))]
     click.echo("\n".join(lines or [f"{counted(_n_ended(chosen), 'run')} up to date, none to make"]))

@@ -28,9 +28,8 @@ from kdrbench.suite.commands.options import (
     with_included,
 )
 from kdrbench.suite.commands.workflow import merge_experiments
-from kdrbench.suite.engine.system import Config
+from kdrbench.suite.engine.system import FINDINGS, TRACES, Config
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.results import without_code
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.claims import claims_json
 from kdrbench.suite.findings.ledger import comparison_csv, comparisons_from_csv
@@ -229,8 +228,19 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
     if not merged:
         raise InputError(f"{runs.merged} has no merged tables yet: run the workflow first")
+    lacking = [kind for kind in (TRACES, FINDINGS) if not (runs.store / kind).is_dir()]
+    tables = {one: tables_of(runs.config, one).values() for one in merged}
+    left_out = [one for one in merged if any(FINDINGS in {*lacking} & {*table.needs} for table in tables[one])]
+    runs = runs._replace(config={**runs.config, "run": [one for one in merged if one not in left_out]})
+    figures = figures_of(runs.config)
+    left_out += [name for name, one in figures.items() if not can_be_drawn(one, runs.config, runs.store)]
+    if left_out:
+        said = f"kdrbench: left out, since the record lacks what they show: {', '.join(left_out)}"
+        if lacking:
+            said += f". Its {' and '.join(lacking)} are beside it: copy all of results/, or `kdrbench pack` it"
+        click.echo(said, err=True)
     out = out or reports_folder(runs.store, runs.config)
-    n_made = _make_all(runs._replace(config=without_code({**runs.config, "run": merged})), out, jobs)
+    n_made = _make_all(runs, out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
 
 

@@ -22,12 +22,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import KdrbenchError, in_words
+from kdrbench.errors import KdrbenchError, counted, in_words
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.conformance.subject import KINDS, Subject
+from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
+from kdrbench.suite.engine.isolation.supervisor import NoReportError, SupervisionError, report_of
 
 
 class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the check
@@ -156,6 +157,11 @@ class Contract(ABC):
         before = {name: read() for name, (read, _) in _STATE.items()}
         environment = dict(os.environ)
         self._work(self._build(), self._inputs())
+        if left := processes.forks_left():
+            raise Fault(
+                f"it left {counted(left, 'process', 'processes')} behind",
+                _LEFT,
+            )
         for name, (read, advice) in _STATE.items():
             if read() != before[name]:
                 raise Fault(f"it changes {name} of the whole process", advice)
@@ -229,6 +235,7 @@ _ADVICE = {
     Exit.EXITED: "raise an exception where something is wrong, and leave the process to go on",
 }
 _RAISED = "correct that line: what the check gave it is sound"
+_LEFT = "wait for each process that it starts, let no child return from its work, and end no process of others"
 _OWN = Path(__file__).resolve().parents[2]
 
 
@@ -238,9 +245,12 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
         return Finding(check.name, *report_of(lambda: _ask(check), Limits(time_limit_s, _MEMORY_MIB)))
     except NoReportError as ending:
         return Finding(check.name, f"it {ending}", _ADVICE[ending.end])
+    except SupervisionError:
+        return Finding(check.name, "its processes could not be watched to their end", _LEFT)
 
 
 def _ask(check: Check) -> tuple[str, str]:
+    process = os.getpid()
     try:
         check.ask()
     except Fault as fault:
@@ -251,6 +261,7 @@ def _ask(check: Check) -> tuple[str, str]:
         line = _line_of(error)
         return f"it raised {in_words(error)}{line}", _RAISED if line else check.advice
     finally:
+        processes.end_unless(process)
         sys.stdout.flush()
     return "", ""
 

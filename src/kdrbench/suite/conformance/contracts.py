@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -36,6 +37,7 @@ from kdrbench.suite.conformance.check import (
     features_and_labels,
     some_projection,
 )
+from kdrbench.suite.engine.isolation import processes
 
 Function = Callable[[FloatArray], FloatArray]
 _STEPS = 10.0 ** -np.arange(2.0, 9.0)
@@ -252,11 +254,25 @@ _SAY_ENDING = (
     "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if "
     "it is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
 )
+_ORTHONORMALISE = "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised"
 # Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
 _ROUNDING = 1e-10
 
 
-class Watch(IterationMonitor):
+class OneProcess(IterationMonitor):
+    """Ends children that return from a solver."""
+
+    def begin(self) -> None:
+        """Count from zero."""
+        super().begin()
+        self._process = os.getpid()
+
+    def end(self) -> None:
+        """Go on in the process that has begun."""
+        processes.end_unless(self._process)
+
+
+class Watch(OneProcess):
     """Evaluates every iterate as a referee does, and counts what a solver does after it should have stopped."""
 
     def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
@@ -290,10 +306,7 @@ class SolverContract(Contract):
 
     checks: ClassVar = {
         "API": "see docs/extending.md for what a solver's class has",
-        "feasibility": (
-            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
-            "return SolverOutcome(projection, Status..., message)"
-        ),
+        "feasibility": "return SolverOutcome(W, Status..., message), with a finite d x q array W, as start is",
         "limits": "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         "convergence": _SAY_ENDING,
         "monotone": "accept a step only if F does not fall",
@@ -311,7 +324,7 @@ class SolverContract(Contract):
         results: list[FloatArray] = []
         for definition, start in zip(KERNELS, starts, strict=True):
             problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
-            results.append(solve(plugin, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
+            results.append(solve(plugin, problem, start, OneProcess(_MOST_ITERATIONS)).projection)
         return tuple(results)
 
     def all_checks(self) -> list[Check]:
@@ -342,7 +355,12 @@ class SolverContract(Contract):
     def _check_feasibility(self) -> None:
         for definition in KERNELS:
             for n_components in (1, 2, 6):
-                result, _ = _solved(self._build(), definition, n_components)
+                try:
+                    result, _ = _solved(self._build(), definition, n_components)
+                except InputError as error:
+                    if "is not orthonormal" in str(error):
+                        raise Fault(str(error), _ORTHONORMALISE) from error
+                    raise
                 if not isinstance(result.message, str) or not result.message:
                     raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, counted, unknown_name
+from kdrbench.parameters import yaml_number
 from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.system import Config, System
@@ -220,4 +221,4 @@ def _in_words(error: Any) -> str:
         "pattern": "a name of letters, digits, '-' and '_'",
     }
     subject = f"config: {place} is {shown(repr(value))}" if place else "config: the configuration"
-    return f"{subject}; it must be {allowed_words.get(rule, shown(error.message))}"
+    return f"{subject}; it must be {allowed_words.get(rule, shown(error.message))}{yaml_number(value)}"

@@ -17,7 +17,6 @@ from typing import Any
 
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
 from kdrbench.files import write_bytes, write_text
-from kdrbench.solvers.registry import METHODS
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import numbered_csv
 from kdrbench.suite.engine.provenance import DRIFT
@@ -106,17 +105,6 @@ def frozen_that_run(results: Path, experiment: str) -> Iterator[tuple[Path, Conf
 def charted_by(experiment: Config, defined: Mapping[str, Config]) -> dict[str, Config]:
     """Return the experiments that an atlas charts, of those ``defined``: its kernels are theirs. Others chart none."""
     return {name: defined[name] for name in experiment.get("cells_of", []) if name in defined}
-
-
-def without_code(config: Config) -> Config:
-    """Return the configuration with ISM in place of each solver that is not registered.
-
-    Reports ask a solver's class whether it is a control, and a class of somebody's own would be loaded for that. It is
-    then none.
-    """
-    known, solvers = METHODS, config.get("solvers", {})
-    plain = {name: one if one.get("method") in known else {**one, "method": "ism"} for name, one in solvers.items()}
-    return {**config, "solvers": plain}
 
 
 def write_results(folder: Path, results: Results) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, counted, unknown_name
@@ -48,13 +48,11 @@ def check_files(workflow: Any, home: Path) -> None:
 
     ``home`` is the folder of kdrbench's Snakefile, which is not Snakemake's own where another workflow uses it.
     """
-    from snakemake.exceptions import WorkflowError
-
     try:
         for path in (home / "config.yaml", *workflow.config_settings.configfiles):
             read_config_file(Path(path))
     except ConfigError as error:
-        raise WorkflowError(str(error)) from None
+        _end(str(error))
 
 
 def is_module(workflow: Any) -> bool:
@@ -69,8 +67,6 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
     replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``. That of a module is laid
     over ``config.yaml`` here: Snakemake then reads no file for it.
     """
-    from snakemake.exceptions import WorkflowError
-
     if is_module(workflow):
         config = lay_over(read_config_file(home / "config.yaml"), config)
     named = {**config, "name": config.get("name") or _name_of(workflow, home)}
@@ -79,7 +75,13 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
         check_meanings(named["solvers"])
         return grid
     except KdrbenchError as error:
-        raise WorkflowError(str(error)) from None
+        _end(str(error))
+
+
+def _end(sentence: str) -> NoReturn:
+    """End Snakemake as a command of kdrbench ends: its own errors show the lines of the Snakefile."""
+    sys.stderr.write(f"kdrbench: {sentence}\n")
+    raise SystemExit(2)
 
 
 def _is_first(workflow: Any) -> bool:
@@ -231,12 +233,10 @@ def kept_line(grid: Grid) -> str:
 
 def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:
     """Let Snakemake end with the near names for a target that the configuration does not have."""
-    from snakemake.exceptions import WorkflowError
-
     known = sorted(targets)
     if name in set(experiments):
-        raise WorkflowError(f"experiment {name!r} is not in `run`; targets: {', '.join(known)}")
-    raise WorkflowError(unknown_name("target", name, known))
+        _end(f"experiment {name!r} is not in `run`; targets: {', '.join(known)}")
+    _end(unknown_name("target", name, known))
 
 
 @dataclass(frozen=True)

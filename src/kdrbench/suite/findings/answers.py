@@ -13,7 +13,7 @@ import pandas as pd
 from kdrbench.errors import count_of, counted
 from kdrbench.solvers.registry import METHODS
 from kdrbench.suite.engine.system import FINDINGS
-from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness
+from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness, traces_of
 from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
 from kdrbench.suite.reports.records import (
     ATLAS,
@@ -40,6 +40,7 @@ from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of
 from kdrbench.suite.systems.ikdr.scores import Metric
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_figures.run import QZ
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
 from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
@@ -84,9 +85,10 @@ def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -
 
 
 def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None = None) -> Answer:
-    """Return the answer of one experiment, whose rows are among ``runs``."""
+    """Return the answer of one experiment, whose rows are among ``runs``; ``traces`` count where all are there."""
     experiment = config["experiments"][name]
     rows, matrix, own = runs[runs["experiment"] == name].reset_index(drop=True), None, []
+    traces = traces_of(rows, traces) if traces else None
     system, text = system_name(experiment), ""
     if system == ATLAS and traces is not None:
         from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
@@ -135,12 +137,20 @@ def own_solvers(name: str, config: Config) -> list[str]:
 
 
 def race_sentence(matrix: Matrix, own: Sequence[Standing] = ()) -> str:
-    """Return how often solvers reach the best known cost, and in what time: the user's own, the best and the next."""
-    first, *others = dict.fromkeys((*own, *matrix.overall[:2]))
+    """Return how often solvers reach the best known cost, and in what time: the user's own, the best and the next.
+
+    Those that failed in all runs are last.
+    """
+    first, *others = sorted(dict.fromkeys((*own, *matrix.overall[:2])), key=lambda one: one.failed)
     words = [
         f"{method_in_text(first.solver)} reaches the best known cost within {accuracy_text(FINE)} in {first.fine} of "
         f"{counted(first.runs, 'run')}{_details(first, matrix)}",
-        *(f"{method_in_text(one.solver)} in {one.fine} of {one.runs}{_details(one, matrix)}" for one in others),
+        *(
+            f"{method_in_text(one.solver)} failed in all {counted(one.runs, 'run')}"
+            if one.failed
+            else f"{method_in_text(one.solver)} in {one.fine} of {one.runs}{_details(one, matrix)}"
+            for one in others
+        ),
     ]
     return f"{'; '.join(words)}."
 
@@ -192,12 +202,13 @@ def figure_sentence(runs: pd.DataFrame, figure: int) -> str:
         wide = known.pivot_table(index=["dataset", "method", "run"], columns="value", values="accuracy")
         both = wide.reindex(columns=[1.0, 2.0]).dropna()
         return _sentence("figure_2", better=int((both[2.0] > both[1.0]).sum()), pairs=counted(len(both), "pair"))
-    points = beside_kpca(known)
-    gaps = (points["accuracy_kpca"] - points["accuracy"]).round(12).abs()
-    if gaps.empty:
-        return ""
-    largest = agreement(float(gaps.max()))
-    return _sentence("figure", equal=int((gaps == 0).sum()), pairs=counted(len(gaps), "pair"), largest=largest)
+    points, sentences = beside_kpca(known), []
+    apart, by_qz = (points["accuracy_kpca"] - points["accuracy"]).round(12).abs(), points["method"] == QZ
+    for trick, gaps in (("The kernel trick is", apart[~by_qz]), ("Solved by QZ it is", apart[by_qz])):
+        if len(gaps):
+            numbers = {"pairs": counted(len(gaps), "pair"), "largest": agreement(float(gaps.max()))}
+            sentences.append(_sentence("figure", trick=trick, equal=int((gaps == 0).sum()), **numbers))
+    return " ".join(sentences)
 
 
 def _low_rank_sentence(runs: pd.DataFrame) -> str:

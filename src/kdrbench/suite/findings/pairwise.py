@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.status import Status
 from kdrbench.suite.findings.nearness import COARSE, FINE, column, ratios
 from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
 from kdrbench.suite.paired import holm, signed_rank_p
@@ -66,6 +67,11 @@ class Standing:
         return self.fine / self.runs if self.runs else 0.0
 
     @property
+    def failed(self) -> bool:
+        """Whether all runs failed."""
+        return self.endings == ((str(Status.FAILED), self.runs),)
+
+    @property
     def differs(self) -> bool:
         """Whether the final costs differ from the reference's."""
         return self.p is not None and self.p <= SIGNIFICANT
@@ -76,8 +82,9 @@ class Matrix:
     """The cells of one experiment: ``places`` are its data sets with their kernels.
 
     ``overall`` are the solvers over all places, the best first: by the share of runs that reached the best known cost
-    within 1e-6, then by the ratio of times to it. The first of them is the ``reference``. Controls have no place.
-    ``disturbed`` says that no problem has times that count of all solvers: ratios of times are an indication only.
+    within 1e-6, then by the ratio of times to it, then those with a result. The first of them is the ``reference``.
+    Controls have no place. ``disturbed`` says that no problem has times that count of all solvers: ratios of times are
+    an indication only.
     """
 
     experiment: str
@@ -133,7 +140,7 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
     if len(solvers) < 2 or near["gap"].isna().all():
         return None
     overall = [_standing(solver, "", "", near[near["method"] == solver]) for solver in solvers]
-    overall.sort(key=lambda standing: (-standing.share, standing.fine_ratio or np.inf))
+    overall.sort(key=lambda one: (-one.share, one.fine_ratio or np.inf, one.gap is None))
     places = tuple(near[["dataset", "kernel"]].drop_duplicates().itertuples(index=False, name=None))
     cells = []
     for dataset, kernel in places:

@@ -107,11 +107,8 @@ class Source:
     @cached_property
     def answers(self) -> dict[str, Answer]:
         """What each experiment answers."""
-        traces = self.store / TRACES
-        return {
-            name: answer_of(name, self.systems[self._system(name)], self.config, traces if traces.is_dir() else None)
-            for name in self.experiments
-        }
+        rows = {name: self.systems[self._system(name)] for name in self.experiments}
+        return {name: answer_of(name, rows[name], self.config, self.store / TRACES) for name in rows}
 
     def address(self, place: str, **state: str) -> str:
         """Return the address of a place on the dashboard that shows ``state``; empty where pages lead nowhere."""

@@ -140,12 +140,13 @@ def charts_to_store(config: Config, results: Path, store: Path) -> tuple[dict[st
 
 
 def can_be_drawn(report: Report, config: Config, store: Path) -> bool:
-    """Return whether the data that a figure shows are prepared, or the figure is stored."""
+    """Return whether the traces, findings and data that a figure shows are there, or the figure is stored."""
     return (store / _CHARTS / f"{report.name}.json").is_file() or not _lacks_data(config, report, store)
 
 
 def _lacks_data(config: Config, report: Report, store: Path) -> bool:
-    return not all((store / path).is_file() for path in shown_data(config, report))
+    needed = [store / need for need in report.needs if need in (FINDINGS, TRACES)]
+    return not all(path.exists() for path in (*needed, *(store / path for path in shown_data(config, report))))
 
 
 def plain_page(source: Source) -> Page:

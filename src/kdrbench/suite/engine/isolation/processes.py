@@ -46,6 +46,21 @@ def descendants() -> list[int]:
     return tree(os.getpid())[1:]
 
 
+def end_unless(process: int) -> None:
+    """End this process where it is another: a child that a method has forked would do all that follows once more."""
+    if os.getpid() != process:
+        os._exit(1)
+
+
+def forks_left() -> int:
+    """Return how many descendants of this process are copies of it, or have ended and were not waited for."""
+    texts = []
+    for pid in (os.getpid(), *descendants()):
+        with suppress(OSError):
+            texts.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+    return sum(text in (b"", texts[0]) for text in texts[1:])
+
+
 def stop(root: int) -> None:
     """Stop all descendants of a process, whatever they start meanwhile, until :func:`resume`.
 
@@ -94,7 +109,7 @@ def kill_descendants(but: set[int]) -> None:
     deadline = time.monotonic() + _MOST_KILLING_S
     while left := sorted({*descendants()} - {other for pid in but for other in tree(pid)}):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"processes {left} do not die")
+            raise RuntimeError(f"{len(left)} processes do not die, {left[0]} among them")
         for pid in left:
             _send(pid, signal.SIGKILL)
             with suppress(ChildProcessError):

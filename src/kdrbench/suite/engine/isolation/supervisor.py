@@ -104,7 +104,8 @@ class Supervised:
         self.close()
         if not self._text:
             raise SupervisionError(
-                "the guardian of a run was killed, or the scheduler is gone; start the workflow again"
+                "the guardian of a run was killed or has failed, as the log says, or the scheduler is gone; start the "
+                "workflow again"
             )
         values = json.loads(self._text)
         return ProcessExit(**{**values, "end": Exit(values["end"])})

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
-from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
@@ -170,9 +170,9 @@ def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str,
 def problem_of(config: Config, experiment: str, dataset: str, kernel: str, number: int) -> str:
     """Return the hash of the problem of a run (:func:`.problem_sha256`), whatever its solver.
 
-    It is empty for data that are no longer registered, as an old record may have them.
+    It is empty for data that are not registered: the user's own, which reports do not load, and those of old records.
     """
-    if (entry := registry_of(config).get(dataset)) is None:
+    if (entry := load_registry().get(dataset)) is None:
         return ""
     definition = shared_definition(config["experiments"][experiment], entry)
     definition["kernel"] = dict(config["kernels"][kernel])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kdrbench.errors import counted
-from kdrbench.solvers.registry import build_solver, method_of
+from kdrbench.solvers.registry import METHODS, build_solver, method_of
 from kdrbench.status import Status
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.systems.ikdr.scores import Metric
@@ -58,12 +58,16 @@ def random_ones(experiment: str, config: Config) -> list[str]:
 
 
 def controls_of(experiment: str, config: Config) -> frozenset[str]:
-    """Return the solvers of an experiment that are controls: with them others are compared, they do not compete."""
+    """Return the solvers of an experiment that are controls: with them others are compared, they do not compete.
+
+    Those of the user's own are none: reports load nothing that a record names.
+    """
     return frozenset(name for name in config["experiments"][experiment]["solvers"] if _is_control(name, config))
 
 
 def _is_control(solver: str, config: Config) -> bool:
-    return bool(getattr(build_solver(method_of(config["solvers"][solver])), "control", False))
+    method = method_of(config["solvers"][solver])
+    return method.get("method") in METHODS and bool(getattr(build_solver(method), "control", False))
 
 
 def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[float, float, int] | None:

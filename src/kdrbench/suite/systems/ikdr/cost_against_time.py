@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.outcome import ENDED
+from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.suite.reports.making import Source
@@ -77,6 +77,8 @@ CALLS = Abscissa(
 _SMALLEST_GAP = 1e-12
 # A curve of more points looks the same.
 _POINTS_OF_A_RUN, _POINTS_OF_A_MEDIAN = 60, 200
+# Where profiles end that have no step.
+_EDGE = 10.0
 
 
 def chart_of(source: Source) -> Chart:
@@ -133,13 +135,15 @@ def _series(
     best = {run: best_of(run, (by_run[run] for by_run in curves.values() if run in by_run)) for run in numbers}
     series = []
     for solver in by_method(solvers):
-        gaps = {}
+        gaps, rows = {}, runs[runs["method"] == solver].set_index("run")
         for run, curve in curves[solver].items():
             above = curve[:, 1] - best[run]
             relative = np.maximum(above / max(abs(best[run]), np.finfo(float).tiny), _SMALLEST_GAP)
             gaps[run] = np.column_stack([curve[:, 0], relative])
-        endings = runs[runs["method"] == solver].set_index("run")["status"]
-        series += _of_one_solver(gaps, endings, method_label(solver), styles[solver])
+            # One that was stopped by a limit went on to it after the last iterate that was seen.
+            if abscissa is TIME and rows.at[run, "status"] in LIMITS and rows.at[run, "time_s"] > curve[-1, 0]:
+                gaps[run] = np.vstack([gaps[run], [rows.at[run, "time_s"], relative[-1]]])
+        series += _of_one_solver(gaps, rows["status"], method_label(solver), styles[solver])
     return series
 
 
@@ -261,13 +265,15 @@ def performance_profile(
 def profile(needed: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
     """Return of each solver (column) the factors tau >= 1 at which its profile steps, and the profile from there on.
 
-    ``needed`` has a row for each problem, infinite where it was not solved. All profiles end at the same factor.
+    ``needed`` has a row for each problem, infinite where it was not solved. All profiles end at the same factor: the
+    largest one, or 10 where all are 1, so that they are lines.
     """
     # A problem that no solver solved, where a better solution is known, has no fastest.
     fastest = needed.min(axis=1).replace(np.inf, np.nan)
     ratios = needed.div(fastest, axis=0).where(np.isfinite(needed), np.inf)
     finite = ratios.to_numpy()[np.isfinite(ratios.to_numpy())]
-    last = float(finite.max()) if finite.size else 1.0
+    last = float(finite.max(initial=1.0))
+    last = last if last > 1.0 else _EDGE
     profiles = {}
     for solver in needed.columns:
         sorted_ratios = np.sort(ratios[solver].to_numpy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.solvers.monitor import Iterate, IterationMonitor, MonitorProxy, State
 from kdrbench.status import Status
+from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
 from kdrbench.suite.engine.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
 
@@ -67,6 +69,7 @@ class TimedMonitor(IterationMonitor):
 
     def begin(self) -> None:
         """Start the clock."""
+        self._process = os.getpid()
         self.clock.start()
 
     def keep_going(self, iterate: Iterate) -> bool:
@@ -92,6 +95,7 @@ class TimedMonitor(IterationMonitor):
     def end(self) -> None:
         """Stop the clock."""
         self.clock.stop()
+        processes.end_unless(self._process)
 
 
 class _Seen(NamedTuple):
