@@ -235,10 +235,10 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
     figures = figures_of(runs.config)
     left_out += [name for name, one in figures.items() if not can_be_drawn(one, runs.config, runs.store)]
     if left_out:
-        said = f"kdrbench: left out, since the record lacks what they show: {', '.join(left_out)}"
+        message = f"kdrbench: left out, since the record lacks what they show: {', '.join(left_out)}"
         if lacking:
-            said += f". Its {' and '.join(lacking)} are beside it: copy all of results/, or `kdrbench pack` it"
-        click.echo(said, err=True)
+            message += f". Its {' and '.join(lacking)} are beside it: copy all of results/, or `kdrbench pack` it"
+        click.echo(message, err=True)
     out = out or reports_folder(runs.store, runs.config)
     n_made = _make_all(runs, out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
