@@ -50,15 +50,20 @@ def test_rows_of_the_same_problems_are_beside_ones_own(own, packed, results):
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "others", "reason"),
     [
-        ({"folds": 3}, "another n_folds"),
-        ({"scaling": "own"}, "another scaling"),
+        ({"folds": 3}, {}, "another n_folds"),
+        ({"scaling": "own"}, {}, "another scaling"),
+        (
+            {},
+            {"seed": 1, "kernels": {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}},
+            "another kernel, seed",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, changes, reason):
-    write_results(tmp_path, own_config(**changes))
+def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, changes, others, reason):
+    write_results(tmp_path, own_config(**changes) | others)
     with opened_beside(tmp_path, tmp_path, str(packed)) as (folder, left_out):
         assert set(read_runs(folder / "ikdr.csv")["method"]) == {"dg"}
     assert f"first on wine with kernel gaussian: {reason}" in left_out
@@ -76,14 +81,6 @@ def test_experiments_of_other_problems_stay_packed(own, tmp_path):
     assert left_out == ["second on wine with kernel gaussian: another n_components"]
 
 
-def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
-    config = own_config() | {"seed": 1}
-    config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
-    write_results(tmp_path, config)
-    with opened_beside(tmp_path, tmp_path, str(packed)) as (_, left_out):
-        assert "first on wine with kernel gaussian: another kernel, seed" in left_out
-
-
 def test_rows_of_other_data_are_left_out(own, tmp_path):
     write_results(tmp_path, two_experiments(), data_sha256="0" * 64)
     with opened_beside(own, own, str(tmp_path)) as (folder, left_out):
@@ -91,13 +88,19 @@ def test_rows_of_other_data_are_left_out(own, tmp_path):
     assert "first on wine: its rows are of other data" in left_out
 
 
-def test_compare_shows_both_and_tests_no_time(own, packed):
+def test_compare_shows_both_without_times_or_says_why_not(own, packed, tmp_path):
     done = kdrbench("compare", "--results", own, "--with", packed)
     assert done.exit_code == 0, done.output
     assert "ISM, reference" in done.stdout
     done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
     assert {pair["metric"] for pair in json.loads(done.stdout)} == {"accuracy", "cost"}
     assert "no times are compared" in done.stderr
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
+    assert done.exit_code == 2
+    assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
+    done = kdrbench("compare", "dg", "dg", "--results", own)
+    assert done.exit_code == 2
+    assert "both solvers are 'dg'; name two that differ" in done.stderr
 
 
 def test_times_do_not_drift_from_those_of_a_reference(own, tmp_path):
@@ -148,12 +151,6 @@ def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch)
         assert "reference" not in (tmp_path / name).read_text()
 
 
-def test_a_reference_that_is_not_there_is_named(own, tmp_path):
-    done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
-    assert done.exit_code == 2
-    assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
-
-
 def test_a_layer_of_a_reference_counts(own, packed, tmp_path):
     place, newer = shutil.copytree(packed, tmp_path / "packed"), tmp_path / "newer"
     write_results(newer, two_experiments(), git_commit="new")
@@ -161,9 +158,3 @@ def test_a_layer_of_a_reference_counts(own, packed, tmp_path):
     runs, _ = both(own, place)
     assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
     assert set(runs.loc[runs["method"] != "dg", "git_commit"]) == {"new"}
-
-
-def test_a_method_is_not_compared_with_itself(own):
-    done = kdrbench("compare", "dg", "dg", "--results", own)
-    assert done.exit_code == 2
-    assert "both solvers are 'dg'; name two that differ" in done.stderr

@@ -91,7 +91,7 @@ def test_a_crate_describes_every_file_and_has_no_dead_reference(write):
     assert entities["./"]["author"] == {"@id": "#person/A.%20Person"}
 
 
-def test_actions_say_how_runs_ended_and_what_they_were_made_with(write):
+def test_actions_and_rows_say_how_runs_ended_and_were_made(write, record):
     entities = entities_of(write())
     actions = [one for one in entities.values() if is_of(one, "CreateAction")]
     failed = [one for one in actions if one["actionStatus"] == FAILED]
@@ -111,25 +111,19 @@ def test_actions_say_how_runs_ended_and_what_they_were_made_with(write):
     assert (action["startTime"], action["endTime"]) == ("2026-01-02T03:04:05+00:00", "2026-01-02T03:04:07+00:00")
     # Of a data set that is not registered name and hash are known.
     assert {entities[f"#data/{name}/{'e' * 64}"]["identifier"] for name in ("wine", "mine")} == {"e" * 64}
-
-
-def test_the_record_in_a_crate_has_the_paths_of_the_workflow(write, record):
     crate = write()
     held = read_results(crate / "results/named").records["first"]
     assert held == read_results(record).records["first"]
     assert (crate / "results/traces" / held[0].provenance.trace_file).is_file()
 
 
-def test_an_archive_holds_what_a_folder_does_and_replaces_an_archive(write):
+def test_an_archive_holds_a_folders_files_and_replaces_archives(write, tmp_path):
     folder, archive = write(), write(out="crate.zip")
     with zipfile.ZipFile(archive) as opened:
         held = {name: opened.read(name) for name in opened.namelist()}
     assert held == {name: (folder / name).read_bytes() for name in held}
     assert METADATA in held
     assert write(out="crate.zip")
-
-
-def test_what_is_no_crate_is_not_replaced(write, tmp_path):
     (tmp_path / "mine.zip").write_text("mine")
     assert "mine.zip is there and is no crate; name another file" in write(out="mine.zip", code=2)
     (tmp_path / "mine").mkdir()
@@ -138,16 +132,17 @@ def test_what_is_no_crate_is_not_replaced(write, tmp_path):
     assert (tmp_path / "mine.zip").read_text() == (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_cannot_be_written_is_said_in_a_sentence(write, record, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for words, message in (
         (["--licence", "free, as in beer"], "--licence is 'free, as in beer'; it must be a word of the SPDX list"),
         (["--layer", "1"], "--crate needs --out (FILE.zip or a folder), without --layer"),
-    ],
-)
-def test_what_cannot_be_written_is_said_in_a_sentence(write, words, message, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert message in write(*words, code=2)
+    ):
+        assert message in write(*words, code=2)
+    done = kdrbench("pack", record / "ikdr.csv", "--crate", "--out", tmp_path / "crate")
+    assert "name the folder of results" in done.output
+    monkeypatch.setattr("kdrbench.suite.archive.crate.checkout", lambda: None)
+    assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
 
 
 def test_the_crate_of_a_packed_record_has_its_licence(results, tmp_path):
@@ -157,17 +152,6 @@ def test_the_crate_of_a_packed_record_has_its_licence(results, tmp_path):
     assert entities_of(crate)["./"]["license"] == {"@id": "https://spdx.org/licenses/CC0-1.0"}
     refused = kdrbench("pack", packed, "--crate", "--out", tmp_path / "other", "--licence", "MIT")
     assert f"{packed} is under CC0-1.0, not MIT: leave --licence out" in refused.output
-
-
-def test_without_a_checkout_there_is_no_workflow_to_hold(write, monkeypatch, tmp_path):
-    monkeypatch.setattr("kdrbench.suite.archive.crate.checkout", lambda: None)
-    monkeypatch.chdir(tmp_path)
-    assert "there is no Snakefile, which a crate holds; work in a checkout" in write(code=2)
-
-
-def test_a_single_table_is_refused(record, tmp_path):
-    done = kdrbench("pack", record / "ikdr.csv", "--crate", "--out", tmp_path / "crate")
-    assert "name the folder of results" in done.output
 
 
 @pytest.mark.whole

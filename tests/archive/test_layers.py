@@ -66,16 +66,13 @@ def state_of(place):
         return runs.sort_values(["experiment", "method", "run"]).to_csv(index=False), kept
 
 
-def test_base_and_layer_are_the_results_that_were_packed(packed, newer, layered, tmp_path):
+def test_base_and_layer_are_the_results_and_hold_nothing_twice(packed, newer, layered, tmp_path):
     assert kdrbench("pack", newer, "--out", tmp_path / "full").exit_code == 0
     assert state_of(layered) == state_of(tmp_path / "full")
     stated = record_at(tmp_path / "full").manifest
     assert record_at(layered).manifest == {word: stated[word] for word in ("complete", "experiments")}
     # Nothing below is written again.
     assert {name: one for name, one in files_in(layered).items() if not name.startswith("layers/")} == files_in(packed)
-
-
-def test_a_layer_holds_what_differs_alone(layered):
     layer = layered / "layers/2026-12-01"
     assert {name.split(".")[0] for name in files_in(layer) if name.startswith("rows")} == {"rows/first", "rows/third"}
     rows = record_at(layered).parts[-1].rows("rows/first.csv")
@@ -224,28 +221,20 @@ def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
             pass
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("2026-12-01", "has the layer 2026-12-01: name one that sorts after it"),
-        ("2026-11-30", "has the layer 2026-12-01: name one that sorts after it"),
-        ("base", "'base' is no name of a layer"),
-        ("a/b", "'a/b' is no name of a layer"),
-    ],
-)
-def test_a_layer_has_a_name_after_those_below(results, layered, name, said):
-    done = add(results, layered, name)
-    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
-
-
-def test_a_layer_needs_a_base_of_the_same_configuration(results, layered, tmp_path):
-    done = add(results, tmp_path / "absent", "1")
-    assert (done.exit_code, "absent is no packed record" in done.stderr) == (2, True)
+def test_a_layer_has_a_later_name_and_the_same_configuration(results, layered, tmp_path):
     named = shutil.copytree(results, tmp_path / "named")
     config = json.loads((named / "config.json").read_text()) | {"name": "other"}
     (named / "config.json").write_text(json.dumps(config))
-    done = add(named, layered, "2027")
-    assert (done.exit_code, "these results of 'other'" in done.stderr) == (2, True), done.stderr
+    for added, place, name, said in (
+        (results, layered, "2026-12-01", "has the layer 2026-12-01: name one that sorts after it"),
+        (results, layered, "2026-11-30", "has the layer 2026-12-01: name one that sorts after it"),
+        (results, layered, "base", "'base' is no name of a layer"),
+        (results, layered, "a/b", "'a/b' is no name of a layer"),
+        (results, tmp_path / "absent", "1", "absent is no packed record"),
+        (named, layered, "2027", "these results of 'other'"),
+    ):
+        done = add(added, place, name)
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
 def test_the_record_of_the_papers_and_one_with_layers_are_not_packed_over(

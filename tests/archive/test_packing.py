@@ -1,4 +1,4 @@
-"""Packed records: what is kept of results, what is thinned, and that commands read them as they read results."""
+"""Packed records: what is kept of results and what is thinned, that commands read them, and how damage is named."""
 
 import io
 import json
@@ -16,7 +16,9 @@ import pandas as pd
 import pytest
 from scipy.spatial import cKDTree
 
-from kdrbench.errors import DamagedError
+from kdrbench.errors import DamagedError, KdrbenchError
+from kdrbench.files import write_text
+from kdrbench.suite.archive import folder
 from kdrbench.suite.archive.arrays import ArrayWriter, read_arrays
 from kdrbench.suite.archive.folder import PackedFolder, Writer
 from kdrbench.suite.archive.layers import Job, record_at
@@ -40,6 +42,9 @@ def test_what_was_unpacked_is_packed_into_the_same_bytes(packed, tmp_path):
     assert kdrbench("unpack", packed, "--out", tmp_path / "results").exit_code == 0
     assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "again").exit_code == 0
     assert files_in(tmp_path / "again") == files_in(packed)
+    # A record may be reached by a link.
+    (tmp_path / "linked").symlink_to(packed)
+    assert "second" in unpack(record_at(tmp_path / "linked"), tmp_path / "of a link")
 
 
 def test_the_evidence_of_rows_is_packed_with_them(results, tmp_path):
@@ -65,11 +70,6 @@ def test_two_processes_unpack_as_one_does_and_name_damage(packed, tmp_path):
         pass
 
 
-def test_a_record_may_be_reached_by_a_link(packed, tmp_path):
-    (tmp_path / "linked").symlink_to(packed)
-    assert "second" in unpack(record_at(tmp_path / "linked"), tmp_path / "results")
-
-
 def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):
     unpack(record_at(packed), tmp_path / "results")
     for name in ("merged/first.csv", "merged/second.csv", "ikdr.csv", "runs/second/wine/gaussian/ism/0-3.jsonl"):
@@ -80,6 +80,9 @@ def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path)
         wanted = array.astype(np.float32) if "/projection_" in name else array
         assert kept[name].dtype == wanted.dtype
         np.testing.assert_array_equal(kept[name], wanted)
+    # Pandas alone reads the rows.
+    rows = pd.read_csv(packed / "rows/first.csv.xz")
+    assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
 
 
 def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
@@ -139,7 +142,7 @@ def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):
     assert [(one["timed"], one["disturbed"], one["uncommitted"]) for one in counts] == [(4, 4, 4), (4, 0, 0)]
 
 
-def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
+def test_only_finished_jobs_of_this_definition_are_packed(tmp_path):
     write_results(tmp_path / "results", two_experiments(), ["first"])
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
     assert "not there yet: 1 job;" in done.output
@@ -153,9 +156,7 @@ def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
     with opened(tmp_path / "packed") as folder:
         assert json.loads((folder / "config.json").read_text())["run"] == ["first"]
         assert len(read_runs(folder / "ikdr.csv")) == 4
-
-
-def test_rows_of_another_definition_are_not_packed(tmp_path):
+    # Rows of another definition are no finished job.
     write_results(tmp_path / "results", two_experiments(), ["first", "second"])
     config = json.loads((tmp_path / "results/config.json").read_text())
     config["kernels"]["gaussian"]["sigma"] = "0.5 median"
@@ -165,10 +166,13 @@ def test_rows_of_another_definition_are_not_packed(tmp_path):
     assert "holds no finished job of this configuration" in done.stderr
 
 
-def test_a_folder_with_results_is_not_written_over(results, packed):
+def test_unpack_and_report_refuse_folders_of_another_kind(results, packed, tmp_path):
     done = kdrbench("unpack", packed, "--out", results)
     assert done.exit_code == 2
     assert "holds results; name a folder" in done.stderr
+    done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
+    assert done.exit_code == 2
+    assert "is not there: `kdrbench pack` makes a record" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -204,17 +208,6 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
 
 
-def test_a_report_of_no_record_says_so(tmp_path):
-    done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
-    assert done.exit_code == 2
-    assert "is not there: `kdrbench pack` makes a record" in done.stderr
-
-
-def test_pandas_alone_reads_the_rows(packed, results):
-    rows = pd.read_csv(packed / "rows/first.csv.xz")
-    assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
-
-
 @pytest.mark.whole
 def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
     out = tmp_path / "waits"
@@ -232,15 +225,11 @@ def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
     assert not list(tmp_path.glob("kdrbench-*"))
 
 
-def made(method="gm", run=0, n_points=4000):
-    return Trace.of(trace(method, run, n_points))
-
-
 @pytest.fixture(scope="module")
 def both():
     """A long trace, the thinned one, and the best cost known of the problem."""
-    whole = made()
-    best = min(whole.cost.min(), made(run=1).cost.min())
+    whole, other = (Trace.of(trace("gm", run, 4000)) for run in range(2))
+    best = min(whole.cost.min(), other.cost.min())
     return whole, whole.thinned(best, drawn=True), best
 
 
@@ -261,11 +250,16 @@ def test_no_part_of_a_curve_moves_by_more_than_a_square(both, lower):
     assert cKDTree(second).query(first)[0].max() < 2**0.5
 
 
-def test_first_last_and_best_points_are_kept_as_they_were(both):
-    whole, kept, _ = both
+def test_what_decides_numbers_is_kept_in_few_digits(both):
+    whole, kept, best = both
     for mine, theirs in ((0, 0), (-1, -1), (int(kept.cost.argmin()), int(whole.cost.argmin()))):
         assert (kept.time[mine], kept.cost[mine]) == (whole.time[theirs], whole.cost[theirs])
     assert (np.diff(kept.time) >= 0).all()
+    assert np.median([len(repr(float(seconds))) for seconds in kept.time]) <= 9
+    # What no figure shows has fewer points.
+    kept = whole.thinned(best, drawn=False)
+    assert len(kept.time) <= 3 + len(ACCURACIES)
+    np.testing.assert_array_equal(kept.cost, [cost for cost in whole.cost if cost in set(kept.cost)])
 
 
 @pytest.mark.parametrize("is_drawn", [True, False])
@@ -277,19 +271,133 @@ def test_the_time_to_each_accuracy_is_exact(both, is_drawn):
         assert until(curves[0], best, accuracy) == until(curves[1], best, accuracy), accuracy
 
 
-def test_a_trace_that_no_figure_shows_keeps_what_decides_numbers(both):
-    whole, _, best = both
-    kept = whole.thinned(best, drawn=False)
-    assert len(kept.time) <= 3 + len(ACCURACIES)
-    np.testing.assert_array_equal(kept.cost, [cost for cost in whole.cost if cost in set(kept.cost)])
-
-
-def test_rounded_numbers_have_few_digits(both):
-    _, kept, _ = both
-    assert np.median([len(repr(float(seconds))) for seconds in kept.time]) <= 9
-
-
 @pytest.mark.parametrize("n_points", [0, 1, 2])
 def test_short_traces_stay_as_they_are(n_points):
     whole = Trace.of(trace("gm", 0, 4)[:n_points])
     np.testing.assert_array_equal(whole.thinned(-1400.0, drawn=True).cost, whole.cost)
+
+
+@pytest.fixture
+def record(packed, tmp_path):
+    return shutil.copytree(packed, tmp_path / "in/packed")
+
+
+def rewrite(record, name, content, *, packed=None):
+    """Put other content into a file, and its hash into the manifest."""
+    path, manifest = record / f"{name}.xz", json.loads((record / "manifest.json").read_text())
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.compress(content) if packed is None else packed)
+    manifest["files"][name] = {"bytes": 0, "sha256": folder.hashlib.sha256(path.read_bytes()).hexdigest()}
+    (record / "manifest.json").write_text(json.dumps(manifest))
+
+
+def replaced(name, old, new):
+    def work(record):
+        text = lzma.decompress((record / f"{name}.xz").read_bytes()).decode()
+        assert old in text
+        rewrite(record, name, text.replace(old, new).encode())
+
+    return work
+
+
+def of_manifest(work):
+    def change(record):
+        manifest = json.loads((record / "manifest.json").read_text())
+        work(manifest)
+        (record / "manifest.json").write_text(json.dumps(manifest))
+
+    return change
+
+
+def cut(record):
+    path = record / "rows/first.csv.xz"
+    rewrite(record, "rows/first.csv", b"", packed=path.read_bytes()[:-20])
+
+
+ROWS, ARRAYS, VALUES, TRACES = "rows/first.csv", "arrays/first.csv", "arrays/first.f4.npy", "traces/first.csv"
+# By what is damaged: each fault, and what is said of it.
+FAULTS = {
+    "files": [
+        (lambda r: (r / "rows/first.csv.xz").write_bytes(b"x"), "has not the SHA-256"),
+        (lambda r: (r / "traces/first.csv.xz").unlink(), "is missing"),
+        (cut, "is no file of xz"),
+        (lambda r: rewrite(r, ROWS, b"", packed=b"no file of xz at all"), "is no file of xz"),
+    ],
+    "manifest": [
+        (lambda r: (r / "manifest.json").write_text("[]"), "its format is not"),
+        (of_manifest(lambda m: m.update(version=1)), "its version is 1"),
+        (of_manifest(lambda m: m["files"].update({"charts/../../x.json": {"sha256": ""}})), "no file of such a record"),
+        (of_manifest(lambda m: m["experiments"].update(third={})), "has no rows of"),
+    ],
+    "rows": [
+        (replaced(ROWS, "first/wine/", "first/../../wine/"), "no job's"),
+        (replaced(ROWS, "converged", "conquered"), "unknown status"),
+        (replaced("configuration.json", '"seed":', '"name":"../x","seed":'), "has no configuration"),
+        (
+            replaced("configuration.json", '"run":["first",', '"run":["other","first",'),
+            "which is none of its experiments",
+        ),
+    ],
+    "traces": [
+        (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,x"), "is no point"),
+        (replaced(TRACES, "ism,0,", "ism,0,0,0,0,0,"), "line 2 has 11 cells in place of 7"),
+    ],
+    "arrays": [
+        (replaced(ARRAYS, "13x4", "130000x4"), "names no array"),
+        (replaced(ARRAYS, ",f4,", ",x4,"), "names no array"),
+        (replaced(ARRAYS, ",0,\n", ",0,../rows/first\n"), "names no arrays/../rows"),
+        (lambda r: rewrite(r, VALUES, b"x"), "is no array of NumPy's"),
+    ],
+}
+
+
+@pytest.mark.parametrize("part", FAULTS)
+def test_each_fault_is_said_and_no_results_are_left(packed, tmp_path, part):
+    for number, (work, said) in enumerate(FAULTS[part]):
+        folder = tmp_path / str(number)
+        record = shutil.copytree(packed, folder / "in/packed")
+        work(record)
+        with pytest.raises(KdrbenchError, match=said):
+            unpack(record_at(record), folder / "out/results")
+        # Nor is anything that could be taken for results.
+        written = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
+        assert written <= {folder, folder / "out", folder / "out/results"}, said
+        shutil.rmtree(folder)
+
+
+def test_a_killed_unpacking_leaves_no_results(record, tmp_path, monkeypatch):
+    out, writes = tmp_path / "out", iter(range(100))
+
+    def killed(path, text):
+        if next(writes) == 1:
+            os._exit(9)
+        write_text(path, text)
+
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr("kdrbench.suite.engine.publish.write_text", killed)
+        unpack(record_at(record), out)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert not (out / "config.json").exists()
+    assert not (out / "runs").exists()
+    (out / "data").mkdir()
+    assert unpack(record_at(record), out) == ["first", "second"]
+    assert {path.name for path in out.iterdir() if path.name.startswith(".")} == set()
+    with pytest.raises(KdrbenchError, match="holds results"):
+        unpack(record_at(record), out)
+
+
+def test_a_trace_that_is_cut_is_said_by_its_path(results, tmp_path):
+    mine = shutil.copytree(results, tmp_path / "mine")
+    path = next(path for path in sorted((mine / "traces").rglob("*")) if path.is_file())
+    path.write_bytes(path.read_bytes()[:-20])
+    done = kdrbench("pack", mine, "--out", tmp_path / "out")
+    assert (done.exit_code, f"{path} is no trace" in done.stderr) == (2, True), done.exception
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_record_includes_no_other(record):
+    replaced("configuration.json", '"seed":', '"include":"/tmp","seed":')(record)
+    with opened(record) as place:
+        assert "include" not in json.loads((place / "config.json").read_text())

@@ -53,20 +53,10 @@ def tiny(server):
     numbers = np.arange(N_ROWS)
     parsed = Parsed(np.column_stack([numbers, numbers % 7]).astype(float), ["ab"[row % 2] for row in numbers], "xy")
     file = SourceFile("tiny/data.csv", hashlib.sha256(TABLE).hexdigest(), urls=(f"{server.url}/canonical/data.csv",))
-    return DatasetEntry(
-        name="tiny",
-        label="Tiny",
-        title="Tiny",
-        parser="table",
-        options={"names": 2},
-        n_samples=N_ROWS,
-        n_features=2,
-        classes={"a": N_ROWS // 2, "b": N_ROWS // 2},
-        content_sha256=from_parsed("tiny", parsed).content_sha256,
-        licence="none",
-        citation="none",
-        files=(file,),
-    )
+    words = {"name": "tiny", "label": "Tiny", "title": "Tiny", "licence": "none", "citation": "none"}
+    sizes = {"n_samples": N_ROWS, "n_features": 2, "classes": {"a": N_ROWS // 2, "b": N_ROWS // 2}}
+    sha256 = from_parsed("tiny", parsed).content_sha256
+    return DatasetEntry(**words, **sizes, parser="table", options={"names": 2}, content_sha256=sha256, files=(file,))
 
 
 @pytest.fixture

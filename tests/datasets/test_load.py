@@ -8,28 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdrbench.datasets import (
-    Dataset,
-    Labelling,
-    PreparedFolder,
-    Standardiser,
-    check_dataset,
-    load_dataset,
-    load_prepared,
-    load_registry,
-    save_prepared,
-)
+from kdrbench.datasets import Dataset, Labelling, Standardiser, check_dataset, load_dataset, load_registry
 from kdrbench.datasets.dataset import check_kernel
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import is_picture, picture_bytes, read_entry
 from kdrbench.datasets.parsers import PARSERS
-from kdrbench.datasets.prepared import load_defined
+from kdrbench.datasets.prepared import PreparedFolder, load_defined, load_prepared, save_prepared
 from kdrbench.errors import DataError, InputError
 
 REGISTRY = load_registry()
 
 
-def test_bundled_and_generated_sets_are_the_registered_ones():
+def test_bundled_sets_are_the_registered_ones_and_two_pictures():
     names = [name for name, entry in REGISTRY.items() if entry.bundled and entry.kind == "features"]
     assert len(names) > 20
     for name in names:
@@ -39,6 +29,9 @@ def test_bundled_and_generated_sets_are_the_registered_ones():
         assert dataset.features.flags.c_contiguous, name
         assert (dataset.features.dtype, dataset.labels.dtype) == (np.float64, np.int64), name
         assert tuple(np.bincount(dataset.labels)) == REGISTRY[name].class_counts, name
+    assert {name for name, entry in REGISTRY.items() if is_picture(entry)} == {"flower", "flower-106"}
+    with pytest.raises(DataError, match="'wine' is no image of which the colours are the samples"):
+        picture_bytes("wine")
 
 
 @pytest.mark.parametrize(
@@ -62,12 +55,6 @@ def test_changed_values_are_noticed(monkeypatch, change, words):
         load_dataset("wine")
 
 
-def test_pictures_are_those_read_by_their_colours():
-    assert {name for name, entry in REGISTRY.items() if is_picture(entry)} == {"flower", "flower-106"}
-    with pytest.raises(DataError, match="'wine' is no image of which the colours are the samples"):
-        picture_bytes("wine")
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -83,7 +70,7 @@ def test_each_registered_fact_is_compared(change, words):
         read_entry(dataclasses.replace(REGISTRY["moons"], **change), Sources(offline=True))
 
 
-def test_prepared_file_holds_the_set_without_pickles(tmp_path):
+def test_a_prepared_file_holds_what_the_content_hash_sees(tmp_path):
     dataset = load_dataset("moons")
     save_prepared(dataset, tmp_path / "deep" / "moons.npz")
     again = load_prepared(tmp_path / "deep" / "moons.npz")
@@ -93,9 +80,6 @@ def test_prepared_file_holds_the_set_without_pickles(tmp_path):
     assert again.labelling("second pair").class_names == ("0", "1")
     np.testing.assert_array_equal(again.labelling("second pair").codes, dataset.labellings[0].codes)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["moons.npz"]
-
-
-def test_the_content_hash_sees_every_part_but_names():
     base = load_dataset("moons")
     labelling = base.labellings[0]
     flipped = dataclasses.replace(labelling, codes=1 - labelling.codes)
@@ -162,7 +146,7 @@ def own_kernel(tmp_path):
 
 
 @pytest.mark.usefixtures("no_mirror")
-def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
+def test_a_users_kernel_is_taken_if_it_is_there_and_is_one(own_kernel, tmp_path):
     sources, path = own_kernel
     data = read_entry(REGISTRY["gyrb"], sources)
     np.testing.assert_array_equal(data.features, load_dataset("gyrb-standin").features)
@@ -181,10 +165,6 @@ def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
         path.write_text(changed)
         with pytest.raises(DataError, match=words):
             read_entry(REGISTRY["gyrb"], sources)
-
-
-@pytest.mark.usefixtures("no_mirror")
-def test_without_a_file_gyrb_says_how_to_supply_one(tmp_path):
     with pytest.raises(DataError, match=r"holds gyrb/gyrb\.csv\. No public copy is known\. .* gyrb-standin needs no"):
         read_entry(REGISTRY["gyrb"], Sources(cache=tmp_path))
 
@@ -220,14 +200,11 @@ def test_bad_features_are_refused():
         Standardiser.fit(np.eye(4, 2)).transform(np.eye(4, 3))
 
 
-def test_huge_and_tiny_features_are_standardised_as_others():
+def test_features_of_any_size_are_standardised():
     features = np.random.default_rng(0).standard_normal((30, 2))
     expected = Standardiser.fit(features).transform(features)
     for size in (1e-300, 1e-160, 1e160, 1e300):
         np.testing.assert_allclose(Standardiser.fit(size * features).transform(size * features), expected, rtol=1e-9)
-
-
-def test_constant_features_of_any_size_are_zero_and_reported():
     for value in (0.0, 0.1, -1e300, 1e-300, 5e-324):
         features = np.column_stack([np.full(7, value), np.arange(7.0)])
         fitted = Standardiser.fit(features)

@@ -25,7 +25,7 @@ def write(folder, text, name="data"):
     return path
 
 
-def test_tables_leave_out_columns_and_rows_and_name_classes(tmp_path):
+def test_tables_leave_out_rows_and_columns_and_name_classes(tmp_path):
     first = write(tmp_path, "1,5,1.5,2\n\n2,?,1,4\n", "first")
     second = write(tmp_path, " 3, 7,-1e2, 4\n", "second")
     parsed = parsers.table(
@@ -34,9 +34,7 @@ def test_tables_leave_out_columns_and_rows_and_name_classes(tmp_path):
     assert parsed.features.tolist() == [[5, 1.5], [7, -100]]
     assert parsed.labels == ["benign", "malignant"]
     assert parsed.feature_names == ["a", "b"]
-
-
-def test_tables_may_have_the_class_first_and_words_as_levels(tmp_path):
+    # The class may come first, and words be levels.
     path = write(tmp_path, "yes  low   small\nno high big\n")
     levels = [["low", "high"], ["small", "big"]]
     parsed = parsers.table(path, names=2, label=0, delimiter=" ", levels=levels)
@@ -253,23 +251,17 @@ TABLE = b"1,2,a\n1,4,b\n1,2,a\n1,4,b\n"
 COMPRESSED = b"\x1f\x9d\x901X\xc8`\x11FA@\x1a,\xc4\x18\x14Hp!B\x85"
 
 
-def test_files_are_unpacked_by_their_first_bytes(tmp_path):
+def test_files_are_unpacked_by_their_first_bytes_or_refused(tmp_path):
     for packed in (TABLE, gzip.compress(TABLE), COMPRESSED):
         assert parsers.read_unpacked(write(tmp_path, packed)) == TABLE
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+    for content, words in (
         (gzip.compress(TABLE, mtime=0)[:-4], "Compressed file ended"),
         (b"\x1f\x8b\x08" + bytes(30), "cannot be read"),
         (b"\x1f\x9d\x90\xff\xff", "cannot be read: gzip: stdin: corrupt input"),
         (b"\x1f\x9d", "cannot be read: gzip: stdin: "),
-    ],
-)
-def test_broken_files_are_refused(tmp_path, content, words):
-    with pytest.raises(DataError, match=words):
-        parsers.read_unpacked(write(tmp_path, content))
+    ):
+        with pytest.raises(DataError, match=words):
+            parsers.read_unpacked(write(tmp_path, content))
 
 
 def test_damaged_archives_are_refused(tmp_path):

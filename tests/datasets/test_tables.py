@@ -17,22 +17,17 @@ def load(path, text, **options):
     return load_own("mine", {"loader": path.suffix[1:], "path": str(path), **options})
 
 
-def test_a_file_is_a_data_set(tmp_path):
+def test_a_file_is_a_data_set_without_what_is_left_out(tmp_path):
     data = load(tmp_path / "a.csv", CSV, target="side")
     np.testing.assert_array_equal(data.features, [[1.5, 2], [2.5, 3], [0.5, 10], [3, 4]])
     assert data.class_names == ("left", "right")
     assert data.labels.tolist() == [0, 1, 0, 1]
     assert data.feature_names == ("width", "height")
-
-
-def test_columns_are_left_out_and_class_is_the_target(tmp_path):
+    # Class is the target where none is named.
     text = "id;x;Class\n" + "".join(f"row {number};{number};{number % 2}\n" for number in range(4))
     data = load(tmp_path / "a.csv", text, delimiter=";", drop=["id"])
     assert data.feature_names == ("x",)
     assert data.class_names == ("0", "1")
-
-
-def test_rows_with_missing_values_are_left_out_on_request(tmp_path):
     data = load(tmp_path / "a.csv", CSV + "?,1,left\n,2,right\n", target="side", missing="drop")
     assert data.features.shape == (4, 2)
 
@@ -139,23 +134,17 @@ def test_words_become_columns_of_0_and_1(tmp_path):
         load(tmp_path / "a.csv", text, target="side", one_hot=["hue"])
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_what_is_no_text_or_not_there_is_said(tmp_path):
+    for content, words in (
         (b"PK\x03\x04rest", "is a workbook or zip archive; save the table as CSV"),
         ("x,größe\n1,a\n2,b\n".encode("cp1252"), "no table of UTF-8 text: .*encoding: cp1252"),
         ("x,y\n1,a\n".encode("utf-16-le"), "holds zero bytes.*encoding: utf-16-le"),
-    ],
-)
-def test_what_is_no_text_is_said(tmp_path, content, words):
-    (tmp_path / "a.csv").write_bytes(content)
-    with pytest.raises(InputError, match=words):
-        load_own("mine", {"loader": "csv", "path": str(tmp_path / "a.csv"), "target": "y"})
+    ):
+        (tmp_path / "a.csv").write_bytes(content)
+        with pytest.raises(InputError, match=words):
+            load_own("mine", {"loader": "csv", "path": str(tmp_path / "a.csv"), "target": "y"})
     with pytest.raises(InputError, match=r"b\.xlsx is no text file; save the table as CSV"):
         table_of("b.xlsx")
-
-
-def test_a_file_that_is_not_there_or_has_no_path(tmp_path):
     with pytest.raises(InputError, match=r"there is no file nowhere\.csv"):
         load_own("mine", {"loader": "csv", "path": "nowhere.csv"})
     with pytest.raises(InputError, match="path is missing"):

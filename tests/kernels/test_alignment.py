@@ -3,17 +3,8 @@ import pytest
 from scipy.optimize import minimize
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import (
-    Gaussian,
-    Linear,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    aligned_weights,
-    combination,
-    neighbour_distances,
-)
-from kdrbench.kernels.combination import doubly_centred
+from kdrbench.kernels import Gaussian, Linear, Polynomial, RelativeGaussian, Squared, combination, neighbour_distances
+from kdrbench.kernels.combination import aligned_weights, doubly_centred
 from kdrbench.kernels.family import pairing_values
 from support.helpers import random_samples, traced_memory
 

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import (
-    EstimatedGaussian,
-    Gaussian,
-    build_kernel,
-    check_definition,
-    estimated_median_distance,
-    median_distance,
-    registry,
-)
+from kdrbench.kernels import EstimatedGaussian, Gaussian, estimated_median_distance, median_distance, registry
+from kdrbench.kernels.registry import build_kernel, check_definition
 
 FEATURES = np.random.default_rng(0).standard_normal((120, 3))
 LABELS = np.arange(120) % 3

@@ -18,11 +18,6 @@ def reference(features):
     return np.median(np.sqrt(squared_distances(features)))
 
 
-def one_sided(rng):
-    """45 of 100 samples lie so far away that products of centred samples lose their distances."""
-    return rng.standard_normal((100, 3)) + 1e9 * (np.arange(100) % 20 < 9)[:, None]
-
-
 DATA = {
     "two": lambda rng: rng.standard_normal((2, 3)),
     "three": lambda rng: rng.standard_normal((3, 3)),
@@ -38,7 +33,8 @@ DATA = {
     "duplicates": lambda rng: np.repeat(rng.standard_normal((40, 3)), 2, axis=0),
     "nearly half coincide": lambda rng: np.vstack([np.ones((65, 2)), rng.standard_normal((35, 2))]) + 1e3,
     "far apart": lambda rng: rng.standard_normal((100, 2)) + 1e6 * (np.arange(100) % 2)[:, None],
-    "one-sided": one_sided,
+    # 45 of 100 samples lie so far away that products of centred samples lose their distances.
+    "one-sided": lambda rng: rng.standard_normal((100, 3)) + 1e9 * (np.arange(100) % 20 < 9)[:, None],
     "one far away": lambda rng: np.vstack([rng.standard_normal((90, 3)), np.full((1, 3), 1e8)]),
     "some very far away": lambda rng: np.vstack([1e-5 * rng.standard_normal((90, 3)), np.full((4, 3), 1e30)]),
     "every scale": lambda rng: rng.standard_normal((90, 2)) * 10.0 ** rng.integers(-12, 12, (90, 1)),
@@ -108,7 +104,7 @@ def test_one_pass_is_enough_for_ordinary_data(monkeypatch):
     assert len(passes) == 10
 
 
-def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
+def test_the_median_of_many_needs_no_array_of_all_pairs_or_ties(monkeypatch):
     features = np.random.default_rng(0).standard_normal((8000, 3))
     with traced_memory() as traced:
         found = median_distance(features)
@@ -116,6 +112,12 @@ def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
     assert found == pytest.approx(np.sqrt(2 * chi2(3).median()), rel=0.01)
     # All pairs once take 128 MB even in single precision, a block 2 MB.
     assert traced.peak < 40e6
+    monkeypatch.setattr(median, "_HELD_PAIRS", 1 << 12)
+    features = np.random.default_rng(0).integers(0, 2, (2500, 3)).astype(float)
+    with traced_memory() as traced:
+        assert median_distance(features) == pytest.approx(1.0, rel=1e-11)
+    # Of three million pairs, three in eight are at distance 1: held with both ends, they take 28 MB.
+    assert traced.peak < 25e6
 
 
 @pytest.mark.parametrize("few", [3, 64])
@@ -131,15 +133,15 @@ def test_samples_that_coincide_are_refused(few, held, monkeypatch):
             median_distance(features)
 
 
-def test_differences_that_overflow_are_refused():
+def test_samples_without_a_median_distance_are_refused():
     with pytest.raises(InputError, match="distances of these samples are not finite"):
         median_distance(np.array([[1.7e308], [-1.7e308], [-1.7e308]]))
-
-
-def test_refuses_a_single_sample():
     for of in (median_distance, lambda features: estimated_median_distance(features, None)):
         with pytest.raises(InputError, match="at least 2 samples, got 1"):
             of(np.ones((1, 2)))
+    features = np.vstack([np.ones((99, 2)), np.zeros((1, 2))])
+    with pytest.raises(InputError, match="median distance of these 100 samples is 0"):
+        estimated_median_distance(features, np.random.default_rng(0), n_pairs=300)
 
 
 SCATTERED = {
@@ -182,18 +184,3 @@ def test_an_estimate_that_may_take_all_pairs_is_exact():
     features = np.random.default_rng(0).standard_normal((50, 3))
     estimate = estimated_median_distance(features, np.random.default_rng(1))
     assert (estimate.value, estimate.standard_error) == (median_distance(features), 0.0)
-
-
-def test_an_estimate_of_samples_that_coincide_is_refused():
-    features = np.vstack([np.ones((99, 2)), np.zeros((1, 2))])
-    with pytest.raises(InputError, match="median distance of these 100 samples is 0"):
-        estimated_median_distance(features, np.random.default_rng(0), n_pairs=300)
-
-
-def test_ties_are_not_held(monkeypatch):
-    monkeypatch.setattr(median, "_HELD_PAIRS", 1 << 12)
-    features = np.random.default_rng(0).integers(0, 2, (2500, 3)).astype(float)
-    with traced_memory() as traced:
-        assert median_distance(features) == pytest.approx(1.0, rel=1e-11)
-    # Of three million pairs, three in eight are at distance 1: held with both ends, they take 28 MB.
-    assert traced.peak < 25e6

@@ -2,25 +2,15 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import (
-    Combination,
-    Gaussian,
-    Pairing,
-    Polynomial,
-    Term,
-    aligned_weights,
-    build_kernel,
-    check_definition,
-    median_distance,
-    neighbour_distances,
-)
-from kdrbench.kernels.registry import own_modules
+from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, Term, median_distance, neighbour_distances
+from kdrbench.kernels.combination import aligned_weights
+from kdrbench.kernels.registry import build_kernel, check_definition, own_modules
 from support import own_methods
 
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 
 
-def test_options_that_depend_on_data_are_found_from_it():
+def test_options_and_members_are_found_from_the_data():
     assert build_kernel({"family": "gaussian"}, FEATURES, 2) == Gaussian(median_distance(FEATURES))
     assert build_kernel({"family": "polynomial"}, FEATURES, 4) == Polynomial(3, 1.0, 0.25)
     assert build_kernel({"family": "gaussian", "sigma": 3}, FEATURES, 2) == Gaussian(3.0)
@@ -28,6 +18,10 @@ def test_options_that_depend_on_data_are_found_from_it():
     np.testing.assert_array_equal(
         build_kernel({"family": "rbf_relative"}, FEATURES, 2).sigmas, neighbour_distances(FEATURES, 7)
     )
+    members = [{"family": "gaussian", "weight": 2}, {"family": "polynomial"}]
+    built = build_kernel({"family": "combination", "members": members}, FEATURES, 4)
+    gaussian, polynomial = Gaussian(median_distance(FEATURES)), Polynomial(3, 1.0, 0.25)
+    assert built == Combination((Term(2.0, gaussian), Term(1.0, polynomial)))
 
 
 def test_a_projected_bandwidth_counts_the_features_that_vary():
@@ -39,13 +33,6 @@ def test_a_projected_bandwidth_counts_the_features_that_vary():
         assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(expected), rel=1e-12)
     constant = np.column_stack([features, np.ones((50, 24))])
     assert build_kernel({"family": "gaussian", "sigma": "projected"}, constant, 2).sigma == pytest.approx(median / 2)
-
-
-def test_a_combination_is_built_of_its_members():
-    members = [{"family": "gaussian", "weight": 2}, {"family": "polynomial"}]
-    built = build_kernel({"family": "combination", "members": members}, FEATURES, 4)
-    gaussian, polynomial = Gaussian(median_distance(FEATURES)), Polynomial(3, 1.0, 0.25)
-    assert built == Combination((Term(2.0, gaussian), Term(1.0, polynomial)))
 
 
 @pytest.mark.parametrize(
@@ -84,10 +71,12 @@ def test_bad_definitions_are_named(definition, message):
         check_definition(definition)
 
 
-def test_a_definition_may_want_more_samples_than_there_are():
+def test_a_definition_is_judged_by_the_samples_alone():
     check_definition({"family": "rbf_relative", "neighbour": 500})
     with pytest.raises(InputError, match="need more than 500 samples, got 12"):
         build_kernel({"family": "rbf_relative", "neighbour": 500}, FEATURES, 2)
+    member = {"family": "gaussian", "sigma": 1e12}
+    check_definition({"family": "combination", "members": [member], "weights": "alignment"})
 
 
 def test_weights_by_alignment_need_labels_and_use_them():
@@ -99,11 +88,6 @@ def test_weights_by_alignment_need_labels_and_use_them():
     built = build_kernel(definition, FEATURES, 2, target)
     kernels = [build_kernel(member, FEATURES, 2) for member in members]
     assert [term.weight for term in built.terms] == aligned_weights(kernels, FEATURES, target).tolist()
-
-
-def test_a_definition_is_not_judged_by_made_up_samples():
-    member = {"family": "gaussian", "sigma": 1e12}
-    check_definition({"family": "combination", "members": [member], "weights": "alignment"})
 
 
 def test_what_is_no_kernel_is_refused_and_what_is_one_is_taken():

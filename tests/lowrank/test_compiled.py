@@ -138,15 +138,12 @@ def test_eigenvalues_of_all_gaps_and_couplings_are_found():
         np.testing.assert_allclose(turned, expected, rtol=0, atol=rounding)
 
 
-def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
+def test_auto_goes_over_to_machine_code_in_long_solves(monkeypatch):
     loop = InnerLoop("burg", pays_after=1000, largest_rank=64)
     assert loop.load("auto", 16, Progress(projections=999)) is None
     assert loop.load("auto", 65, Progress(projections=1000)) is None
     assert loop.load(False, 16, Progress(projections=1000)) is None
     assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
-
-
-def test_a_long_solve_goes_over_to_machine_code(monkeypatch):
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
     monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)

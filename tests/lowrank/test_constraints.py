@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said(make, message):
         make()
 
 
-def test_all_pairs_are_drawn_once_each():
+def test_all_pairs_are_drawn_once_each_of_many_samples_too():
     pairs = draw_pairs(30, 435, np.random.default_rng(1))
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert pairs.min() == 0
@@ -88,6 +88,17 @@ def test_all_pairs_are_drawn_once_each():
     many = draw_pairs(200_000_000, 1000, np.random.default_rng(1))
     assert (many[:, 0] < many[:, 1]).all()
     assert (many >= 0).all()
+    # Where 8 codes + 1 is no float64, the square root may round up to a whole number.
+    upper = 2**29 + np.arange(500)
+    first = upper * (upper - 1) // 2
+
+    class Drawn:
+        def choice(self, *sizes, **options):
+            return np.concatenate([first, first + upper - 1])
+
+    pairs = draw_pairs(2**30, 1000, Drawn())
+    np.testing.assert_array_equal(pairs[:500], np.column_stack([0 * upper, upper]))
+    np.testing.assert_array_equal(pairs[500:], np.column_stack([upper - 1, upper]))
 
 
 def test_labels_ask_for_the_papers_change_of_distances():
@@ -100,17 +111,3 @@ def test_labels_ask_for_the_papers_change_of_distances():
         assert bound == pytest.approx((0.75 if same else 1.25) * value)
     doubled = np.concatenate([FACTOR, FACTOR[:1]])
     assert len(constraints_from_labels(doubled, [0, 0, 0, 1, 1, 1, 0], 21, np.random.default_rng(0))) == 20
-
-
-def test_pairs_of_very_many_samples_are_numbered_exactly():
-    # Where 8 codes + 1 is no float64, the square root may round up to a whole number.
-    upper = 2**29 + np.arange(500)
-    first = upper * (upper - 1) // 2
-
-    class Drawn:
-        def choice(self, *sizes, **options):
-            return np.concatenate([first, first + upper - 1])
-
-    pairs = draw_pairs(2**30, 1000, Drawn())
-    np.testing.assert_array_equal(pairs[:500], np.column_stack([0 * upper, upper]))
-    np.testing.assert_array_equal(pairs[500:], np.column_stack([upper - 1, upper]))

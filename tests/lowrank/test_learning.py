@@ -139,28 +139,25 @@ def test_coinciding_samples_are_left_alone_or_refused():
             VON_NEUMANN,
             "6 constraints with bound 0 leave no kernel but K = 0 in the range of K0, of rank 3",
         ),
-    ],
-)
-def test_what_cannot_be_is_said(constraints, options, message):
-    with pytest.raises(InputError, match=message):
-        learn_kernel(FACTOR, constraints, **options)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Stopping(tolerance=0.0), "tolerance must be a finite number > 0, got 0.0"),
-        (lambda: Stopping(kkt_tolerance="x"), "kkt_tolerance must be a finite number > 0, got 'x'"),
-        (lambda: Stopping(max_sweeps=0), "max_sweeps must be an integer >= 1, got 0"),
         *(
-            (lambda factor=factor: learn_kernel(factor, diagonal(6, [0], "=", 1.0)), "factor must be an n x r array")
+            (diagonal(6, [0], "=", 1.0), {"factor": factor}, "factor must be an n x r array")
             for factor in (FACTOR[0], np.full((6, 2), np.nan), np.zeros((6, 2)))
         ),
     ],
 )
-def test_rules_and_factors_are_checked(make, message):
+def test_what_cannot_be_is_said(constraints, options, message):
     with pytest.raises(InputError, match=message):
-        make()
+        learn_kernel(**{"factor": FACTOR, "constraints": constraints, **options})
+
+
+def test_rules_are_checked():
+    for rule, message in (
+        ({"tolerance": 0.0}, "tolerance must be a finite number > 0, got 0.0"),
+        ({"kkt_tolerance": "x"}, "kkt_tolerance must be a finite number > 0, got 'x'"),
+        ({"max_sweeps": 0}, "max_sweeps must be an integer >= 1, got 0"),
+    ):
+        with pytest.raises(InputError, match=f"^{message}"):
+            Stopping(**rule)
 
 
 def itml(features, constraints, sweeps, gamma):

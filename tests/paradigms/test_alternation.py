@@ -104,6 +104,11 @@ def test_the_objective_never_falls_without_degrees():
     objectives = [round_.objective for round_ in found.rounds]
     assert len(objectives) > 3
     assert np.diff(objectives).min() >= -1e-12 * objectives[-1]
+    # Degrees that do not exist are given up, which is said.
+    assert degree_scaling(DenseGram(np.array([[0.0, -1.0], [-1.0, 0.0]]))) is None
+    assert not clustered(features, Squared(), 3, 2).uses_degrees
+    assert clustered(features, Gaussian(1.0), 3, 2).uses_degrees
+    assert not clustered(features, Gaussian(1.0), 3, 2, degrees="none").uses_degrees
 
 
 def test_a_cycle_of_degrees_is_damped():
@@ -136,14 +141,6 @@ def test_the_history_is_that_of_the_definition():
         # The longer history continues the shorter one.
         longer = clustered(features, kernel, 3, 2, max_rounds=3, **settings)
         assert longer.rounds[rounds - 1].objective == found.objective
-
-
-def test_degrees_that_do_not_exist_are_given_up_and_said():
-    features, _ = three_groups()
-    assert degree_scaling(DenseGram(np.array([[0.0, -1.0], [-1.0, 0.0]]))) is None
-    assert not clustered(features, Squared(), 3, 2).uses_degrees
-    assert clustered(features, Gaussian(1.0), 3, 2).uses_degrees
-    assert not clustered(features, Gaussian(1.0), 3, 2, degrees="none").uses_degrees
 
 
 def test_spectral_embedding_by_its_definition():
@@ -238,7 +235,7 @@ def diagonal(entries, counts=None):
     return applied
 
 
-def test_a_warm_start_saves_products_and_a_wrong_one_no_vector():
+def test_starts_save_products_and_few_rows_are_solved_exactly():
     entries = 1.0 / np.arange(1.0, 401.0)
     cold, warm, wrong = [], [], []
     values, vectors = largest_eigenpairs(diagonal(entries, cold), 400, 4, tolerance=1e-8)
@@ -250,9 +247,6 @@ def test_a_warm_start_saves_products_and_a_wrong_one_no_vector():
     values, vectors = largest_eigenpairs(diagonal(entries, wrong), 400, 4, tolerance=1e-8, start=start)
     np.testing.assert_allclose(values, entries[:4], atol=1e-12)
     np.testing.assert_allclose(np.abs(vectors[:4]), np.eye(4), atol=1e-6)
-
-
-def test_few_rows_are_solved_exactly():
     for n_rows in (3, 4, 9, 10, 11, 17, 30):
         rng = np.random.default_rng(n_rows)
         matrix = rng.standard_normal((n_rows, n_rows))
@@ -300,7 +294,7 @@ def test_a_kernel_that_is_not_finite_is_refused(kernel, scale, evaluator):
                 degree_scaling(operator)
 
 
-def test_a_relative_first_embedding_is_that_of_the_centred_relative_gaussian():
+def test_a_relative_first_embedding_is_of_49_neighbours():
     features, _ = random_samples(0, 60)
     distances = np.sort(np.linalg.norm(features[:, None] - features, axis=2), axis=1)[:, 1:50]
     widths = np.sqrt(np.average(distances**2, axis=1, weights=1 / distances))
@@ -311,9 +305,6 @@ def test_a_relative_first_embedding_is_that_of_the_centred_relative_gaussian():
     task = ClusteringTask(features, Alternation(3, degrees="none", first="relative"))
     found = task.first_step(Linear()).embedding
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)
-
-
-def test_a_relative_first_embedding_needs_fifty_distinct_samples():
     task = ClusteringTask(
         np.repeat(random_samples(0, 49)[0], 2, axis=0), Alternation(3, degrees="none", first="relative")
     )

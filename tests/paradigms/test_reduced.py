@@ -12,13 +12,12 @@ from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solv
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
 
-def wine():
-    features = load_dataset("wine").features
-    return Standardiser.fit(features).transform(features)
-
-
-def kernel_of(family, features):
-    return Gaussian(median_distance(features)) if family == "gaussian" else Polynomial(3, 1.0, 0.25)
+def case(name, family):
+    dataset = load_dataset(name)
+    features = Standardiser.fit(dataset.features).transform(dataset.features)
+    q = {"wine": 4, "wdbc": 2}[name]
+    kernel = Gaussian(median_distance(features)) if family == "gaussian" else Polynomial(3, 1.0, 1.0 / q)
+    return features, dataset.labels, kernel, q
 
 
 def known_of(classes, paradigm):
@@ -44,33 +43,19 @@ def known_of(classes, paradigm):
     ],
 )
 def test_the_reduced_gradient_follows_embedding_and_degrees(paradigm, family, degrees, centred, evaluator):
-    features, evaluation = wine(), Evaluation(evaluator=evaluator)
+    (features, labels, kernel, _), evaluation = case("wine", family), Evaluation(evaluator=evaluator)
     parameters = {"n_clusters": 3, "degrees": degrees, "centred": centred}
-    task = build_task(
-        paradigm, parameters, features, known_of(load_dataset("wine").labels, paradigm), evaluation=evaluation
-    )
-    reduced = ReducedObjective(
-        task.alternation, features, kernel_of(family, features), task.guidance, evaluation=evaluation
-    )
+    task = build_task(paradigm, parameters, features, known_of(labels, paradigm), evaluation=evaluation)
+    reduced = ReducedObjective(task.alternation, features, kernel, task.guidance, evaluation=evaluation)
     rng = np.random.default_rng(0)
     projection = np.linalg.qr(rng.standard_normal((13, 4)))[0]
     direction, step = rng.standard_normal((13, 4)), 1e-5
-    difference = (reduced.value(projection + step * direction) - reduced.value(projection - step * direction)) / (
-        2 * step
-    )
+    above, below = (reduced.value(projection + sign * step * direction) for sign in (1, -1))
     # Central differences: the error is of order step^2, and of rounding over step, 1e-15 * 40 / 1e-5.
-    assert np.vdot(reduced.gradient(projection), direction) == pytest.approx(difference, rel=1e-6)
+    assert np.vdot(reduced.gradient(projection), direction) == pytest.approx((above - below) / (2 * step), rel=1e-6)
 
 
 TOLERANCE = 1e-6
-
-
-def case(name, family):
-    dataset = load_dataset(name)
-    features = Standardiser.fit(dataset.features).transform(dataset.features)
-    q = {"wine": 4, "wdbc": 2}[name]
-    kernel = Gaussian(median_distance(features)) if family == "gaussian" else Polynomial(3, 1.0, 1.0 / q)
-    return features, dataset.labels, kernel, q
 
 
 def learned(paradigm, parameters, name, family, method):

@@ -91,18 +91,12 @@ def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
         assert [one.objective for one in compared] == sorted((one.objective for one in compared), reverse=True)
     # The settled eigenvalues of an alternation, whose rule is a change of 1 %.
     assert outcomes[1e-4][0].objective >= 0.99 * outcomes[0.0][0].objective
-
-
-def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
-    monkeypatch.setattr(alternation, "_SOME_SAMPLES", 120)
-    features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
-    starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(2)]
-    alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=Evaluation(tolerance=1e-4))
+    # Rough solves make starts, and later rounds continue.
     solver = Noting([])
-    learn_from_all(alternative, Gaussian(4.0), solver, starts, IterationMonitor, on_some=True)
+    learn_from_all(alternative, kernel, solver, starts, IterationMonitor, on_some=True)
     of_some = [role for n_samples, role in solver.ran if n_samples == 120]
     of_all = [role for n_samples, role in solver.ran if n_samples == 300]
-    assert (of_some.count("rough, alone"), set(of_some)) == (2, {"rough, alone", "rough, alone, continued"})
+    assert (of_some.count("rough, alone"), set(of_some)) == (3, {"rough, alone", "rough, alone, continued"})
     assert (of_all.count("itself, alone"), set(of_all)) == (1, {"itself, alone", "itself, alone, continued"})
 
 

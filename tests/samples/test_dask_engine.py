@@ -311,15 +311,13 @@ def test_a_pass_that_is_stopped_leaves_no_tasks(cluster, engine):
     until(lambda: set(cluster.scheduler.tasks) <= placed)
 
 
-def test_what_a_part_raises_is_raised(engine):
+def test_a_part_has_one_thread_and_raises_what_it_raises(engine):
     def failing(samples, rows):
         raise InputError(f"no rows from {rows.start}")
 
     with pytest.raises(InputError, match="no rows from 0"):
         engine.run(uneven(4), [slice(0, 4)], failing)
 
-
-def test_workers_hold_blas_to_one_thread(engine):
     def threads(samples, rows):
         import numpy as np
         from threadpoolctl import threadpool_info
@@ -350,7 +348,7 @@ def test_a_process_that_was_forked_connects_anew(engine):
     assert engine.run(samples, [slice(0, 8)], sums_of_all_sizes())[0].tobytes() == expected[0].tobytes()
 
 
-def test_all_workers_lost_is_an_error_after_a_wait():
+def test_lost_workers_and_schedulers_are_errors_after_a_wait():
     samples, parts = uneven(8), [slice(i, i + 1) for i in range(8)]
     with local_cluster(1, processes=False) as cluster:
         engine = DaskEngine(cluster.scheduler_address, patience_s=2.0)
@@ -364,9 +362,7 @@ def test_all_workers_lost_is_an_error_after_a_wait():
     with pytest.raises(ClusterError, match=rf"no Dask scheduler answered at {address} within 2 s"):
         engine.run(samples, parts, sums_of_all_sizes())
     engine.close()
-
-
-def test_a_scheduler_that_ends_during_a_pass_is_an_error():
+    # The scheduler ends during a pass.
     cluster = local_cluster(1, processes=False)
     engine = DaskEngine(cluster.scheduler_address, patience_s=2.0)
     until(lambda: cluster.scheduler.workers)
@@ -375,20 +371,14 @@ def test_a_scheduler_that_ends_during_a_pass_is_an_error():
     engine.close()
 
 
-def test_samples_that_come_in_order_are_refused():
+def test_samples_in_order_no_address_and_no_dask_are_refused(monkeypatch):
     samples = uneven(4)
     samples.in_order = True
     with pytest.raises(InputError, match="cannot be shared among the workers of a cluster"):
         DaskEngine("tcp://nowhere:1").run(samples, [slice(0, 4)], sums_of_all_sizes())
-
-
-def test_what_is_no_address_is_refused():
     for address in ("host:8786", "http://host:8786", "tcp://host", "", 8786, None):
         with pytest.raises(InputError, match="must be the address of a Dask scheduler, such as 'tcp://host:8786'"):
             DaskEngine(address)
-
-
-def test_without_dask_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingPackageError, match=r"pip install '.*\[large\]'"):
         DaskEngine("tcp://host:8786")

@@ -90,7 +90,7 @@ def test_standardised_samples_are_those_of_scikit_learn(offset):
         samples.scaled(scaler.mean_[:2], scaler.scale_)
 
 
-def test_what_is_no_table_is_refused():
+def test_what_is_no_table_is_refused_and_bad_values_named():
     for given, words in {
         "an iterator": ((chunk for chunk in UNEQUAL), "give a function that returns a new iterator"),
         "another width": ([TABLE, TABLE[:, :2]], "chunk 1 has 2 columns, those before have 5"),
@@ -103,9 +103,6 @@ def test_what_is_no_table_is_refused():
     }.values():
         with pytest.raises(InputError, match=words):
             samples_of(given)
-
-
-def test_the_first_bad_value_is_named_by_its_row():
     chunks = [TABLE[begin : begin + 1000].copy() for begin in range(0, 9000, 1000)]
     chunks[6][17, 3] = np.nan
     chunks[8][0, 0] = np.inf

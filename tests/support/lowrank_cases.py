@@ -1,7 +1,7 @@
 """Small problems of low-rank kernel learning, and minimisers found without any of its code."""
 
 import numpy as np
-from scipy.linalg import logm, null_space
+from scipy.linalg import logm
 from scipy.optimize import minimize
 
 from kdrbench.lowrank import Stopping, diagonal, join, relative_distances, similarities, squared_distances
@@ -96,9 +96,3 @@ def minimiser(kind, factor, constraints, trace=None):
     started = np.linalg.cholesky(start)[lower]
     found = minimize(objective, started, jac=True, constraints=rules, method="SLSQP", options=options)
     return found.fun, max(0.0, *(abs(r["fun"](found.x)) if r["type"] == "eq" else -r["fun"](found.x) for r in rules))
-
-
-def outside_range(kernel, factor):
-    """The largest entry of K on the null space of K0."""
-    free = null_space(factor.T)
-    return float(np.abs(free.T @ kernel).max()) if free.size else 0.0

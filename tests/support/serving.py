@@ -27,9 +27,7 @@ def redirect(path):
 
 def dripping(handler, content=TABLE):
     """Answer in many small pieces, with pauses."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
+    send(handler, 200, b"", length=len(content))
     pieces = 20
     step = -(-len(content) // pieces)
     for begin in range(0, len(content), step):
@@ -42,10 +40,7 @@ def stalling(n_bytes, content=TABLE):
     """Send ``n_bytes`` of everything and then nothing until the test is over."""
 
     def answer(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content[:n_bytes])
+        send(handler, 200, content[:n_bytes], length=len(content))
         handler.wfile.flush()
         handler.server.pause.wait(60)
 

@@ -19,29 +19,17 @@ def small_config():
     config["solvers"]["fails"] = {"method": "support.misbehaving:Raises"}
     shared = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"], "components": {"wine": 2}}
     whole = shared | {"split": "none", "start": "surrogate"}
+    folds = shared | {"paradigm": "supervised", "solvers": ["ism", "fails"], "baselines": ["svm"], "folds": 2}
+    folds |= {"kernels": ["gaussian", "polynomial", "multiquadric", "gaussian_polynomial"], "start": "surrogate"}
+    others = whole | {"paradigm": "alternative", "datasets": ["four-gaussians"], "components": {"four-gaussians": 2}}
+    others |= {"labellings": {"four-gaussians": {"given": "classes", "sought": "short side"}}}
+    hidden = whole | {"paradigm": "semi_supervised", "shown": 5, "folds": 1, "baselines": ["label_spreading"]}
     config["experiments"] = {
-        "folds": shared
-        | {
-            "paradigm": "supervised",
-            "kernels": ["gaussian", "polynomial", "multiquadric", "gaussian_polynomial"],
-            "solvers": ["ism", "fails"],
-            "baselines": ["svm"],
-            "folds": 2,
-            "start": "surrogate",
-            "title": "Two folds.",
-        },
+        "folds": folds | {"title": "Two folds."},
         "rows": whole | {"paradigm": "supervised", "kernels": ["linear", "squared"], "title": "All rows."},
         "clusters": whole | {"paradigm": "unsupervised", "kernels": ["gaussian", "polynomial"], "title": "Clusters."},
-        "others": whole
-        | {
-            "paradigm": "alternative",
-            "datasets": ["four-gaussians"],
-            "labellings": {"four-gaussians": {"given": "classes", "sought": "short side"}},
-            "components": {"four-gaussians": 2},
-            "title": "Alternative clusters.",
-        },
-        "hidden": whole
-        | {"paradigm": "semi_supervised", "shown": 5, "folds": 1, "baselines": ["label_spreading"], "title": "Hidden."},
+        "others": others | {"title": "Alternative clusters."},
+        "hidden": hidden | {"title": "Hidden."},
     }
     return config | {"run": list(config["experiments"])}
 

@@ -12,15 +12,13 @@ from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
 from kdrbench.suite.commands.verify import attested_folder
 from kdrbench.suite.csv_files import csv_text, read_csv
-from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import audit as audits
 from kdrbench.suite.verification.audit import Made
 from kdrbench.suite.verification.record import Record
 from support.command_line import kdrbench
-from support.one_batch import Limits, context_of
+from support.one_batch import Limits, context_of, run_batch
 from support.tampering import FOLD, change_array, place_of, put
 
 LIMIT_S = 300.0
@@ -28,9 +26,7 @@ LIMIT_S = 300.0
 
 def made_here(batch, dataset, folder):
     """Make a run by the engine, in children of this process."""
-    files = JobFiles.of(folder, batch.path)
-    bundle = Bundle(batch.path, (batch,))
-    return run_job(build_system(batch.system), bundle, lambda _: dataset, context_of(Limits(LIMIT_S, 1024)), files)
+    return run_batch(batch, dataset, context_of(Limits(LIMIT_S, 1024)), JobFiles.of(folder, batch.path))
 
 
 def audited(record, folder, n_cells=100, **changes):

@@ -10,36 +10,14 @@ from support.small_grid import ROOT, Workflow
 
 pytestmark = pytest.mark.whole
 
-KPCA = {
-    "system": "kpca_trick",
-    "title": "Splits.",
-    "datasets": ["iris-bundled"],
-    "learners": ["dne"],
-    "variants": ["plain", "cross_validated", "aligned"],
-    "candidates": {"default": {"sigmas": [0.1, 1.0, 10.0]}},
-    "training": {"default": 100},
-    "cv_folds": 5,
-    "splits": 12,
-    "test_selected": [],
-    "runs_per_job": 10,
-    "limits": {"time_s": 60, "memory_mib": 1024},
-}
-LOW_RANK = {
-    "system": "low_rank",
-    "title": "Kernels.",
-    "datasets": ["gyrb-standin"],
-    "constraints": [0, 5],
-    "methods": ["von_neumann"],
-    "runs": 1,
-    "limits": {"time_s": 60, "memory_mib": 1024},
-}
-HALVES = {
-    "system": "nearest_mean:NearestMeanSystem",
-    "title": "Shrunken means.",
-    "datasets": ["wine"],
-    "shrinkages": [0, 0.5],
-    "draws": 3,
-}
+LIMITS = {"limits": {"time_s": 60, "memory_mib": 1024}}
+KPCA = {"system": "kpca_trick", "title": "Splits.", "datasets": ["iris-bundled"], "learners": ["dne"]}
+KPCA |= {"variants": ["plain", "cross_validated", "aligned"], "candidates": {"default": {"sigmas": [0.1, 1.0, 10.0]}}}
+KPCA |= {"training": {"default": 100}, "cv_folds": 5, "splits": 12, "test_selected": [], "runs_per_job": 10, **LIMITS}
+LOW_RANK = {"system": "low_rank", "title": "Kernels.", "datasets": ["gyrb-standin"], "constraints": [0, 5]}
+LOW_RANK |= {"methods": ["von_neumann"], "runs": 1, **LIMITS}
+HALVES = {"system": "nearest_mean:NearestMeanSystem", "title": "Shrunken means.", "datasets": ["wine"]}
+HALVES |= {"shrinkages": [0, 0.5], "draws": 3}
 
 
 def configuration(**experiments):
@@ -58,7 +36,7 @@ def finished(tmp_path_factory):
     return workflow
 
 
-def test_every_split_leaves_its_rows_and_its_tables(finished):
+def test_each_system_leaves_its_rows_tables_and_figures(finished):
     rows = read_csv(finished.tables / "kpca_trick.csv")
     assert [(row["run"], row["variant"]) for row in rows] == [
         (str(split), variant) for split in range(12) for variant in KPCA["variants"]
@@ -68,9 +46,6 @@ def test_every_split_leaves_its_rows_and_its_tables(finished):
     assert all(row["calibration_before_s"] and row["drifted"] and float(row["time_s"]) > 0 for row in rows)
     tables = {path.suffix for path in finished.reports.glob("kpca_table3.*")}
     assert tables == {".tex", ".html", ".csv", ".json"}
-
-
-def test_low_rank_kernels_leave_rows_a_table_and_a_figure(finished):
     rows = read_csv(finished.tables / "low_rank.csv")
     assert [(row["method"], row["n_constraints"]) for row in rows] == [("von_neumann", "0"), ("von_neumann", "5")]
     chart = json.loads((finished.reports / "figures/gyrb.json").read_text())

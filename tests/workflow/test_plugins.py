@@ -15,26 +15,16 @@ from support.small_grid import Workflow
 
 pytestmark = pytest.mark.whole
 
-OWN = {
-    "datasets": {"blobs": {"loader": "my_data.py"}},
-    "kernels": {"rational": {"family": "my_kernel.py"}},
-    "solvers": {"mine": {"method": "my_solver.py"}},
-    "baselines": {},
-    "run": ["own"],
-    "limits": {"time_s": 5, "memory_mib": 512},
-    "experiments": {
-        "own": {
-            "title": "One's own.",
-            "paradigm": "supervised",
-            "datasets": ["blobs"],
-            "kernels": ["gaussian", "rational"],
-            "solvers": ["mine", "random"],
-            "components": {"blobs": 2},
-            "folds": 2,
-            "start": "surrogate",
-        }
-    },
+EXPERIMENT = {
+    "title": "One's own.",
+    "paradigm": "supervised",
+    "datasets": ["blobs"],
+    "kernels": ["gaussian", "rational"],
 }
+EXPERIMENT |= {"solvers": ["mine", "random"], "components": {"blobs": 2}, "folds": 2, "start": "surrogate"}
+OWN = {"datasets": {"blobs": {"loader": "my_data.py"}}, "kernels": {"rational": {"family": "my_kernel.py"}}}
+OWN |= {"solvers": {"mine": {"method": "my_solver.py"}}, "baselines": {}, "run": ["own"]}
+OWN |= {"limits": {"time_s": 5, "memory_mib": 512}, "experiments": {"own": EXPERIMENT}}
 
 
 def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
@@ -71,7 +61,7 @@ def test_a_fault_of_a_plug_in_is_a_finding_that_stops_nothing(tmp_path):
     (workflow.folder / "my_solver.py").write_text(SOLVER.replace("].copy()", "] * 2"))
     # Beside the plug-ins, and called like a module that numpy imports.
     (workflow.folder / "random.py").write_text("raise SystemExit(0)")
-    experiment = OWN["experiments"]["own"] | {"kernels": ["gaussian"], "title": "{braces} in a title"}
+    experiment = EXPERIMENT | {"kernels": ["gaussian"], "title": "{braces} in a title"}
     changes = OWN | {"experiments": {"own": experiment}}
     assert workflow.planned(**changes)["check_plugin"] == 2
     workflow.succeed("--until", "check_plugin", **changes)

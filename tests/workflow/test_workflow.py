@@ -1,15 +1,20 @@
-"""Snakemake run for real on small grids, with solvers that go wrong among good ones."""
+"""Snakemake run for real on small grids, with solvers that go wrong among good ones, and on half a packed record."""
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import psutil
 import pytest
+import yaml
 
 from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.reports.figures.chart import Chart
-from support.small_grid import BASELINE_STATUS, LIMIT_S, STATUS, Workflow, overlay
+from support.command_line import kdrbench
+from support.made_up_results import two_experiments, write_results
+from support.small_grid import BASELINE_STATUS, LIMIT_S, ROOT, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.whole
 
@@ -25,7 +30,7 @@ def finished(tmp_path_factory):
     return workflow
 
 
-def test_every_run_left_the_right_row_with_its_partial_trace(finished):
+def test_every_run_left_its_row_and_trace_and_nothing_else(finished):
     records = finished.records()
     assert set(records) == {*STATUS, *BASELINE_STATUS}
     for solver, status in STATUS.items():
@@ -42,15 +47,12 @@ def test_every_run_left_the_right_row_with_its_partial_trace(finished):
             (fold, "none", status) for fold in (0, 1)
         ]
         assert all(row.cost is None and (row.quality is None) == (status == "time_limit") for row in records[baseline])
-
-
-def test_nothing_of_a_killed_run_is_left(finished):
     assert not psutil.pid_exists(int((finished.folder / "grandchild").read_text()))
     (trace,) = (finished.folder / "results/.workspace").rglob("IsKilled/0-1/run-0/trace.jsonl")
     assert trace.read_text().endswith("\n")
 
 
-def test_table_and_figure_are_complete(finished):
+def test_tables_and_figures_are_complete(finished):
     reports = finished.reports
     rows = read_csv(reports / "table4_supervised.csv")
     cells = {(row["method"], row["metric"]): row["ours"] for row in rows}
@@ -67,9 +69,6 @@ def test_table_and_figure_are_complete(finished):
         assert "failed" in (reports / name).read_text()
     assert (reports / "figures/table4_supervised_cost_against_time.pdf").stat().st_size > 1000
     assert "failed" in (reports / "dashboard.html").read_text()
-
-
-def test_what_was_found_is_kept_and_drawn(finished):
     figures = finished.reports / "figures"
     for name in ("table4_supervised_loadings", "table4_supervised_scatter", "performance_profile"):
         assert (figures / f"{name}.pdf").stat().st_size > 1000
@@ -105,7 +104,7 @@ def test_the_users_configuration_keeps_its_reports_apart(finished):
     assert finished.planned() == {}
 
 
-def test_a_dry_run_prints_a_page_and_no_whole_configuration(finished):
+def test_a_dry_run_and_a_report_are_a_page_each(finished):
     done = finished.run("--dry-run", "--quiet", "rules", seed=1)
     lines = (done.stdout + done.stderr).splitlines()
     assert any("run_batch" in line for line in lines)
@@ -119,6 +118,10 @@ def test_a_dry_run_prints_a_page_and_no_whole_configuration(finished):
     assert max(map(len, said.splitlines())) < 3 * WORD
     jobs = int(re.search(r"^total +(\d+)$", said, re.M)[1])
     assert len(said) < 3 * WORD * jobs
+    finished.succeed("--report", finished.folder / "report.html")
+    page = (finished.folder / "report.html").read_text()
+    for shown in ("Tables", "Figures", "table4_supervised"):
+        assert shown in page
 
 
 CONDA = """#!/bin/sh
@@ -140,13 +143,6 @@ def test_other_software_reruns_no_run(finished, tmp_path):
     assert not {"run_batch", "prepare_bundled"} & set(elsewhere)
 
 
-def test_the_report_of_snakemake_is_one_page(finished):
-    finished.succeed("--report", finished.folder / "report.html")
-    page = (finished.folder / "report.html").read_text()
-    for shown in ("Tables", "Figures", "table4_supervised"):
-        assert shown in page
-
-
 def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
     workflow = Workflow(tmp_path / "run")
     experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["KillsItsGuardian", "ism"]}
@@ -161,3 +157,20 @@ def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
 def test_the_linter_is_content(tmp_path):
     done = Workflow(tmp_path / "run").run("--lint")
     assert "Congratulations, your workflow is in a good condition!" in done.stdout + done.stderr
+
+
+def test_an_unpacked_record_lacks_the_other_half_alone(tmp_path):
+    config = two_experiments()
+    write_results(tmp_path / "results", config, ["first"])
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    assert kdrbench("unpack", tmp_path / "packed", "--out", tmp_path / "on/results").exit_code == 0
+    (tmp_path / "overlay.yaml").write_text(yaml.safe_dump(config))
+    words = ["--snakefile", ROOT / "Snakefile", "--configfile", tmp_path / "overlay.yaml", "--until", "merge"]
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--dry-run", "--directory", tmp_path / "on", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = re.findall(r"^\s+output: (results/runs/\S+?\.jsonl)", done.stdout, re.M)
+    assert made == ["results/runs/second/wine/gaussian/ism/0-3.jsonl"], done.stdout
