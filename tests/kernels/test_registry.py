@@ -28,7 +28,8 @@ def test_a_projected_bandwidth_counts_the_features_that_vary():
     features = np.random.default_rng(0).standard_normal((50, 8))
     median = build_kernel({"family": "gaussian"}, features, 2).sigma
     # More than four components are wider, but not wider than all features.
-    for share, q, expected in (("", 2, 2 / 8), ("0.5 ", 2, 2 / 8), ("", 4, 4 / 8), ("", 5, 5 / 8 * 5 / 4), ("", 7, 1.0)):
+    cases = [("", 2, 2 / 8), ("0.5 ", 2, 2 / 8), ("", 4, 4 / 8), ("", 5, 5 / 8 * 5 / 4), ("", 7, 1.0)]
+    for share, q, expected in cases:
         sigma = build_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, q).sigma
         assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(expected), rel=1e-12)
     constant = np.column_stack([features, np.ones((50, 24))])
