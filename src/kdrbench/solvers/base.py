@@ -72,8 +72,9 @@ class Solver(Protocol):
 
     A class may also set ``monotone = True``: F never falls, which `kdrbench check` then verifies. ``own_rule`` says in
     words by which rule it says converged, where that is not stationarity to 1e-6. ``control = True`` says that it does
-    not try to maximise F; ``imports`` names the modules that it loads when it is first used; ``exploration`` is the
-    solver with which a converging alternation begins, itself if there is none.
+    not try to maximise F; reports load no solver of the user's own, so that they compare such a control with others.
+    ``imports`` names the modules that it loads when it is first used; ``exploration`` is the solver with which a
+    converging alternation begins, itself if there is none.
     """
 
     requires: ClassVar[frozenset[str]]
