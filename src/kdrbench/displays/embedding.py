@@ -50,7 +50,7 @@ class EmbeddingDisplay:
     y : array of shape (n_samples,) or None
         Classes, each with a colour and a symbol, or continuous targets, on a scale of colours. ``None``: one colour.
     target : {"auto", "classes", "continuous"}
-        What y is; ``auto``: as :class:`kdrbench.estimators.InterpretableKDR` takes it.
+        What y is; ``auto``: as :class:`.InterpretableKDR` takes it.
 
     Attributes
     ----------
