@@ -230,8 +230,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Return how far ``final_estimator`` favours the second of two classes; of more classes, each of them.
 
         This is its ``decision_function``. Where it has only ``predict_proba`` p, it is p_1 - p_0, which is finite and
-        ascends with the log-odds, and for more classes p. From scikit-learn 1.9 on its scores by rank, such as ``roc_auc``,
-        take it.
+        ascends with the log-odds, and for more classes p. Scores by rank, such as ``roc_auc``, take it
+        from scikit-learn 1.9 on.
         """
         return self._of(X, self._decision)
 
