@@ -45,7 +45,10 @@ class LMNNObjective:
     regularisation: float = 0.0
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA, S the Laplacian of df / dd_ij."""
+        """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA, S the Laplacian of df / dd_ij.
+
+        From 5000 samples on pairs are summed in float32, to six digits of f.
+        """
         columns = self.features @ projection
         # Class after class, so that the impostors of a class are side by side.
         order, codes, ends = class_order(self.codes)

@@ -69,7 +69,7 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
         S = Laplacian of  w_ij = p_ij (1[y_i = y_j] - p_i),   p_i = sum_{j: y_j = y_i} p_ij
 
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
-    minimised. Memory is O(n d).
+    minimised. Memory is O(n d). From 5000 samples on pairs are summed in float32, to six digits of f.
     """
     # Class after class, so that those of one's own are side by side.
     order, classes, ends = class_order(codes)

@@ -117,7 +117,7 @@ def solve(
         raise InputError(f"run of {name} must return a SolverOutcome, got {type(outcome).__name__}")
     if not isinstance(outcome.status, Status) or outcome.status not in allowed:
         text = str(outcome.status)
-        hint = f"; write kdrbench.solvers.Status.{text.upper()}, which is no text" if text in allowed else ""
+        hint = f"; write kdrbench.solvers.Status.{text.upper()}, not a text" if text in allowed else ""
         raise InputError(f"{name} ended with status {text!r}; allowed: {', '.join(allowed)}{hint}")
     check_projection("result", outcome.projection, problem.n_features, first.shape[1])
     if outcome.lowest is not None and outcome.lowest.shape != outcome.projection.shape:
