@@ -3,7 +3,7 @@
 import pytest
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
-from kdrbench.suite.reports.figures.styles import Style, styles_of
+from kdrbench.suite.reports.figures.styles import Style, kernel_colours, styles_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.systems.ikdr.size_series import SizeSeries, scaling_chart
 from support.report_rows import experiment_of, traced_runs
@@ -12,6 +12,8 @@ PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10", "lbfgs", "scipy"),
     *("ism_published", "ism_published_1_d", "ism_random", "dg_greedy", "dg_10", "sm_10", "gm_10"),
     *("random", "first_axes", "principal_axes", "discriminant_axes", "shuffled_labels"),
+    *("ism_authors", "ism_authors_1", "dg_authors", "sm_authors", "sm_authors_1"),
+    *(f"gm_authors_{steps}" for steps in (1, 4, 20, 50)),
 ]
 LOW_RANK = [
     *("burg", "von_neumann", "von_neumann_trace"),
@@ -50,14 +52,15 @@ def test_a_method_looks_the_same_whatever_stands_beside_it():
 
 
 def test_own_solvers_take_what_is_left_and_change_no_other():
-    own = [f"mine_{number}" for number in range(7)]
+    own = [f"mine_{number}" for number in range(12)]
     styles = styles_of([*PUBLISHED, *own])
-    assert len({(style.colour, style.line) for style in styles.values()}) == len(PUBLISHED) + 7 == 4 * len(COLOURS)
-    for count in range(8):
+    assert len({(style.colour, style.line) for style in styles.values()}) == len(PUBLISHED) + 12 == 6 * len(COLOURS)
+    for count in range(13):
         assert styles_of([*own[:count], *PUBLISHED]).items() <= styles.items()
     # A converged variant has its method's colour, even where the method itself is not defined.
     assert styles_of(["mine_0_converged"])["mine_0_converged"].colour == styles["mine_0"].colour
-    assert styles_of([*own, "mine_7"])["mine_7"] == styles["mine_0"]
+    assert styles_of([*own, "mine_12"])["mine_12"] == styles["mine_0"]
+    assert kernel_colours(["gaussian", "mine"])["mine"] not in kernel_colours(["gaussian"]).values()
 
 
 def test_all_figures_draw_a_solver_alike(tmp_path):

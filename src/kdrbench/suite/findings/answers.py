@@ -35,6 +35,7 @@ from kdrbench.suite.reports.tables.labels import (
     method_in_text,
 )
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
+from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 from kdrbench.suite.systems import system_name
 from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of
@@ -188,9 +189,13 @@ def _learner_sentence(runs: pd.DataFrame) -> str:
     differences = [one for learner in runs["learner"].unique() for one in differences_of(runs, learner).values()]
     if not differences:
         return ""
-    better, worse = (count_of(sum(sign * one.significant > 0 for one in differences)) for sign in (1, -1))
+    counts = {
+        f"{word}{test}": count_of(sum(sign * one.mean > 0 and getattr(one, p) <= SIGNIFICANT for one in differences))
+        for word, sign in (("better", 1), ("worse", -1))
+        for test, p in (("", "p_holm"), ("_overlap", "p_overlap"))
+    }
     comparisons, splits = counted(len(differences), "comparison"), counted(runs["run"].nunique(), "split")
-    return _sentence(KPCA_TRICK, better=better, worse=worse, comparisons=comparisons, splits=splits)
+    return _sentence(KPCA_TRICK, **counts, comparisons=comparisons, splits=splits)
 
 
 def figure_sentence(runs: pd.DataFrame, figure: int) -> str:

@@ -29,6 +29,7 @@ from kdrbench.suite.reports.tables.labels import (
     low_rank_label,
     method_label,
 )
+from kdrbench.suite.reports.tables.published_numbers import AXES, find_published
 from kdrbench.suite.reports.tables.significance import interval_words
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.scores import Metric
@@ -131,6 +132,12 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
     readers = {name: _READERS.get(kind, kind) for name, kind in _COLUMNS.items()}
     return [Comparison(**{name: readers[name](word) for name, word in row.items()}) for row in rows]
+
+
+def unit_text(line: Comparison) -> str:
+    """Return the unit of a number that is not printed in that of ours, as "in units of 1000", or nothing."""
+    number = find_published(**{axis: getattr(line, axis) for axis in AXES})
+    return f"in units of {number.scale:g}" if number and number.scale != 1.0 else ""
 
 
 def interval_text(line: Comparison) -> str:

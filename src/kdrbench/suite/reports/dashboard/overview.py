@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -158,7 +158,8 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     checks.append(Check("Worse than random", list(map(str, losing)), has_control))
     for column, title in _FLAGS.items():
         is_known = column in runs and bool(runs[column].notna().any())
-        checks.append(Check(title, _names(runs, runs[column].astype(str) == "True") if is_known else [], is_known))
+        flagged = runs[runs[column].astype(str) == "True"] if is_known else runs[:0]
+        checks.append(Check(title, [_name(row) for row in flagged.to_dict("records")], is_known))
     return checks
 
 
@@ -174,6 +175,10 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
 
 
 def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
-    """Return the chosen runs by name, with their messages."""
+    """Return the chosen runs by name, with their messages, which say how they ended."""
     rows = runs[chosen].to_dict("records")
-    return [run_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
+    return [_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
+
+
+def _name(row: Mapping[Hashable, Any]) -> str:
+    return f"{row['experiment']}, {run_name(row)}"

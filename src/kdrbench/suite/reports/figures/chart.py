@@ -32,6 +32,10 @@ class Line(StrEnum):
     LONG_DASH_DOT = "longdashdot"
     TWO_DASHES = "9px,4px,9px,12px"
     DASH_TWO_DOTS = "16px,5px,3px,5px,3px,5px"
+    CLOSE_DASHES = "12px,3px"
+    CLOSE_DASH_DOT = "12px,3px,2px,3px"
+    SHORT_DASH_DOT = "5px,2px,2px,2px"
+    SHORT_DASH_TWO_DOTS = "5px,2px,2px,2px,2px,2px"
     DOTS = "2px,4px"
     TWO_DOTS = "2px,3px,2px,9px"
 
@@ -54,6 +58,10 @@ class Symbol(StrEnum):
     STAR = "star"
     HEXAGON = "hexagon"
     TRIANGLE_DOWN = "triangle-down"
+    TRIANGLE_LEFT = "triangle-left"
+    TRIANGLE_RIGHT = "triangle-right"
+    TALL_DIAMOND = "diamond-tall"
+    OCTAGON = "octagon"
 
 
 Pixels = NDArray[np.uint8]

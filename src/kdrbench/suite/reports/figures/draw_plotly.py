@@ -129,7 +129,7 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
         names = {"tickvals": list(axis.ticks.values()), "ticktext": [_plain(name) for name in axis.ticks]}
         return {**shown, **names, "automargin": True, "tickfont": {"size": _NAMED}}
     if axis.scale is Scale.NAMES:
-        return {**shown, "type": "category", "showgrid": False}
+        return {**shown, "type": "category", "showgrid": False, "automargin": True}
     if axis.scale is Scale.LOG2:
         return {**shown, "type": "log", **_ticks(axis.scale, values)}
     if axis.scale is Scale.LOG:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 PLUS_MINUS = "\u00b1"
 # Beyond these, powers and squares of doubles overflow or vanish.
 _LARGEST, _SMALLEST = 1e150, 1e-150
+# What differs by less of its size does so by rounding.
+_ROUNDING = 1e-9
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
@@ -49,7 +51,10 @@ def gap(mean: float, std: float | None = None) -> str:
 
 
 def quantity(mean: float, std: float | None = None) -> str:
-    """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
+    """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``.
+
+    A spread below 1e-9 of the number is rounding, and printed as 0 beside five digits.
+    """
     if not _is_plain(mean, std):
         return _digits(mean, std)
     exponent, power = _powers(mean)
@@ -57,7 +62,7 @@ def quantity(mean: float, std: float | None = None) -> str:
     if std is None:
         text = _significant(scaled, 5)
         return f"{text}e{power}" if power else text
-    spread = std / 10.0**power
+    spread = std / 10.0**power if std > _ROUNDING * abs(mean) else 0.0
     places = _places(spread, exponent - power)
     text = f"{scaled:.{places}f} {PLUS_MINUS} {spread:.{places}f}"
     return f"({text})e{power}" if power else text
@@ -74,7 +79,7 @@ def interval(low: float, high: float) -> str:
         return f"{_digits(low, None)} to {_digits(high, None)}"
     exponent, power = _powers(largest)
     half = (high - low) / 2
-    places = _places(half / 10.0**power if half > 1e-9 * largest else 0.0, exponent - power)
+    places = _places(half / 10.0**power if half > _ROUNDING * largest else 0.0, exponent - power)
     first, last = (f"{end / 10.0**power:.{places}f}" for end in (low, high))
     return f"({first} to {last})e{power}" if power else f"{first} to {last}"
 

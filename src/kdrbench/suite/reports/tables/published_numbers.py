@@ -18,7 +18,7 @@ from kdrbench.suite.reports.declared import declared
 _OWN_ROWS_OF = "ismplus"
 # The tables of the papers, and what their texts and figures say.
 _FILES = ("published.csv", "published_lowrank.csv", "published_text.csv")
-_AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
+AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PublishedNumber:
 @cache
 def find_published(**axes: str) -> PublishedNumber | None:
     """Return the number printed at paper, table, setting, dataset, kernel, method and metric, if there is one."""
-    row = _rows().get(tuple(axes[name] for name in _AXES))
+    row = _rows().get(tuple(axes[name] for name in AXES))
     if row is None:
         return None
     rules, scale = _rules(row), _scale(row)
@@ -76,7 +76,7 @@ def find_published(**axes: str) -> PublishedNumber | None:
 
 def _rules(axes: Mapping[str, str]) -> list[dict[str, Any]]:
     readings = declared("tables/readings")["reading"]
-    return [rule for rule in readings if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
+    return [rule for rule in readings if all(axes[key] == rule[key] for key in rule.keys() & set(AXES))]
 
 
 def _scale(axes: Mapping[str, str]) -> float:
@@ -116,19 +116,19 @@ def published_numbers(**table: str) -> list[dict[str, str]]:
     Cells in which no number is printed ("N/A", "-") are left out.
     """
     printed = (row for row in _rows().values() if row["status"] != "not_available")
-    return [{axis: row[axis] for axis in _AXES} for row in printed if table.items() <= row.items()]
+    return [{axis: row[axis] for axis in AXES} for row in printed if table.items() <= row.items()]
 
 
 def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:
     """Return paper, table and setting of the published numbers that an experiment reproduces, if it names a table."""
     published = experiment.get("published", {})
-    return {axis: published[axis] for axis in _AXES[:3]} if "table" in published else None
+    return {axis: published[axis] for axis in AXES[:3]} if "table" in published else None
 
 
 def check_published(**table: str) -> None:
     """Raise ``InputError`` unless some number of the named paper, table and setting is known."""
     tables = sorted({row[:3] for row in _rows()})
-    if tuple(table[name] for name in _AXES[:3]) not in tables:
+    if tuple(table[name] for name in AXES[:3]) not in tables:
         listed = "; ".join(", ".join(axes) for axes in tables)
         raise InputError(f"no published numbers of {', '.join(table.values())}; known: {listed}")
 
@@ -138,5 +138,5 @@ def _rows() -> dict[tuple[str, ...], dict[str, str]]:
     rows = {}
     for name in _FILES:
         text = files("kdrbench.suite.reports.tables").joinpath(name).read_text(encoding="utf-8")
-        rows.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
+        rows.update({tuple(row[axis] for axis in AXES): row for row in csv.DictReader(text.splitlines())})
     return rows

@@ -135,6 +135,9 @@ async function start() {
   prepareChapter(one(".chapter:not([hidden])"));
   hintAtWidth();
   prepareFigures(charts);
+  // Its table was made since the page went to it.
+  const entry = document.getElementById(readAddress().place);
+  if (entry && !entry.matches(".chapter")) entry.scrollIntoView();
   document.documentElement.dataset.ready = "yes";
 }
 

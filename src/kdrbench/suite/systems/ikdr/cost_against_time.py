@@ -42,9 +42,8 @@ from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
 _CAPTION = (
     "How far the lowest cost so far of each solver is above the best known of the run's problem, "
     "(cost - best) / |best|, as {passes}. The best known is the lowest that any solver saw in the run or an atlas of "
-    "optima has stored. Thin lines are runs, the thick line their median at each place and the band their quartiles, "
-    "dashed for converged variants; a full mark ends a run that came to its own end, a cross one that was stopped; "
-    "failed runs are left out. {counted}"
+    "optima has stored. Thin lines are runs, the thick line their median at each place and the band their quartiles; a "
+    "full mark ends a run that came to its own end, a cross one that was stopped; failed runs are left out. {counted}"
 )
 
 

@@ -21,6 +21,7 @@ from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError, counted
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples import evenly_drawn
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
@@ -148,7 +149,8 @@ _MOST_POINTS = 600
 _CLASS_SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE)
 _SCATTER_CAPTION = (
     "Samples projected by {solver} on the first run, in the two principal axes of the projected training samples, of "
-    "whose variance each holds the share it names. {parts}{colours} Of many samples an even part is drawn."
+    "whose variance each holds the share it names. {parts}{colours} Of more than 600 samples as many are drawn, at "
+    "random."
 )
 _PARTS = "Pale points are those which the projection was learned from, full ones those of the fold left out. "
 _CLASSES = "Colours, and symbols where there are more classes than colours, are the classes."
@@ -222,7 +224,8 @@ def _scatter_panel(
     points = np.vstack([train, test])
     is_test = np.arange(len(points)) >= len(train)
     drawn = np.zeros(len(points), dtype=bool)
-    drawn[:: -(-len(points) // _MOST_POINTS)] = True
+    # At random: the classes of sorted samples may come round with any fixed step.
+    drawn[evenly_drawn(classes[0], min(len(points), _MOST_POINTS), np.random.default_rng(0))] = True
     series = []
     for colour, symbol in np.unique(np.column_stack(classes), axis=0).tolist():
         of_class = drawn & (classes[0] == colour) & (classes[1] == symbol)

@@ -48,6 +48,8 @@ _NOTES = [
     "and a gradient n^2 q + n d q, and in factors of a polynomial of degree p the features grow as q^(p-1).",
     f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended, else with all that did. Runs "
     "that were stopped at a limit, or failed, enter no fit.",
+    "All runs that ended are here. Claims and published numbers leave out those whose time was disturbed, and so have "
+    "other exponents.",
 ]
 
 

@@ -249,8 +249,8 @@ def chart_of(source: ReportSource) -> Chart:
         name=source.name,
         title=experiment["title"],
         caption=(
-            f"{experiment['title']}. Median of {counted(runs['run'].nunique(), 'draw')} of the constraints, "
-            "band of the quartiles. Crosses: some runs did not meet their stopping rule."
+            f"{experiment['title'].rstrip('.')}. Median of {counted(runs['run'].nunique(), 'draw')} of the "
+            "constraints, band of the quartiles. Crosses: some runs did not meet their stopping rule."
         ),
         panels=[_panel(runs, shown, column) for column in _PANELS],
         columns=2,

@@ -82,9 +82,9 @@ def chart_of(source: Source) -> Chart | None:
         name=source.name,
         title=source.experiment["title"],
         caption=(
-            f"{source.experiment['title']} A point is one of {counted(int(known['run'].nunique()), 'draw')} of the "
-            "labels. Left: accuracy of 5 nearest neighbours on the samples that a projection was learned from, and on "
-            "others. Right: p-values of the test in ascending order, whose share at or below a value should be that "
+            f"{source.experiment['title']} A point is a draw of the labels, of which a method has up to "
+            f"{int(known['run'].nunique())}. Left: accuracy of 5 nearest neighbours on the samples that a projection "
+            "was learned from, and on others. Right: p-values of the test in ascending order, whose share at or below a value should be that "
             "value: the black line. Tests of hopeless draws stop early, and all of p = 1 are alike."
         ),
         panels=[
