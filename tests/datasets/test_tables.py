@@ -123,6 +123,11 @@ def test_row_numbers_are_left_out_with_a_sentence(tmp_path):
         assert load(tmp_path / "b.csv", "n,x,class\n" + rows).feature_names == ("n", "x")
 
 
+def test_decimal_commas_are_no_delimiters_where_semicolons_are(tmp_path):
+    data = load(tmp_path / "a.csv", "1,5;a\n2,5;b\n0,5;a\n", target=2)
+    np.testing.assert_array_equal(data.features, [[1.5], [2.5], [0.5]])
+
+
 def test_words_become_columns_of_0_and_1(tmp_path):
     text = "hue,x,sex,side\nred,1,f,a\nblue,2,m,b\nnone,4,m,a\nred,3,f,b\n"
     data = load(tmp_path / "a.csv", text, target="side", one_hot=True)

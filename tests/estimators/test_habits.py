@@ -45,6 +45,12 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
     np.testing.assert_array_equal(model.components_, InterpretableKDR(2, kernel=kernel).fit(X, Y).components_)
 
 
+def test_gaussians_of_a_combination_have_the_default_bandwidth():
+    members = [{"family": "linear"}, {"family": "gaussian"}]
+    model = InterpretableKDR(2, kernel="combination", kernel_params={"members": members}).fit(X, Y)
+    assert model.kernel_.terms[1].kernel == InterpretableKDR(2).fit(X, Y).kernel_
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -75,7 +81,7 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
         ({"solver": {"method": "ism", "portfolio": 3}}, "unknown option of solver method 'ism': 'portfolio'"),
         ({"solver": 3}, "solver must be a name or a dict of options, got 3"),
         ({"solver": "imm"}, "unknown solver 'imm'"),
-        ({"start": "phi"}, "unknown start 'phi'"),
+        ({"start": "phi"}, "unknown start 'phi'; allowed: .*multistart"),
         ({"tol": -1.0}, "tol must be None or a finite number > 0, got -1.0"),
         ({"evaluation": "fast"}, "evaluation must be None or a dict"),
         ({"evaluation": {"speed": 1}}, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory"),

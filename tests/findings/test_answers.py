@@ -16,7 +16,7 @@ from kdrbench.suite.findings.answers import (
     race_sentence,
 )
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
-from kdrbench.suite.findings.pairwise import matrix_of
+from kdrbench.suite.findings.pairwise import matrix_of, wins_text
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, kpca_runs, run, traced_runs
 
@@ -59,6 +59,7 @@ def test_the_matrix_counts_compares_and_orders(race):
     assert (dg.coarse, dg.fine, dg.coarse_ratio, dg.fine_ratio) == (RUNS, 0, 1.0, None)
     assert (gm.coarse_ratio, gm.fine_ratio, gm.timed) == (20.0, 3.0, RUNS)
     assert (gm.wins, gm.ties, gm.losses, gm.p) == (0, RUNS, 0, 1.0)
+    assert (wins_text(gm), wins_text(found.cell("ism", "wine", "gaussian"))) == (f"0/{RUNS}/0", "")
     # Of seven signs all alike, p = 2/128, doubled by Holm for the second test of the place.
     assert (dg.wins, dg.ties, dg.losses) == (0, 0, RUNS)
     assert dg.p == pytest.approx(2 * 2 / 128)

@@ -46,6 +46,9 @@ def test_every_source_has_the_same_rows(name, tmp_path):
     places = np.random.default_rng(1).permutation(9000)[:50]
     np.testing.assert_array_equal(samples.take(places), TABLE[places])
     assert samples.checksum() == ArraySamples(TABLE).checksum()
+    part = samples.part(slice(7, 7100))
+    assert (part.shape, len(part)) == ((7093, 5), 7093)
+    np.testing.assert_array_equal(part.rows(slice(1, 3)), TABLE[8:10])
     blocks = [block for block, _ in samples.blocks(slice(10, 9000))]
     assert blocks[0].start == 10
     assert blocks[-1].stop == 9000

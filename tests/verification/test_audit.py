@@ -45,6 +45,7 @@ def test_an_honest_record_is_as_its_runs_are_made_again(made, tmp_path, monkeypa
     )
     assert not found.passed_over
     assert all(run.time_ratio is None or run.time_ratio > 0 for run in found.runs)
+    assert any(run.time_ratio for run in found.runs)
 
 
 def array(work):

@@ -43,6 +43,7 @@ def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
     assert (line["p, AKNCA"].text, line["p, KNCA"].text) == ("< 0.001", "< 0.001")
     assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
     assert lines_of(table)[-1]["KNCA"] == "0/0/1"
+    assert table.notes[-1].startswith("Of 3 printed numbers: ")
     assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"
     assert [line["Mean difference"] for line in lines_of(tests)] == ["-0.1000", "+0.1055"]
     assert [row[3].axes for row in tests.rows] == [("accuracy", "iris", "", name) for name in ("knca", "aknca")]

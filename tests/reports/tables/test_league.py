@@ -45,6 +45,8 @@ def test_accuracies_by_data_set_have_a_row_of_each_method(tmp_path, monkeypatch)
     assert len(rows) == len(table.rows) == 2 * len(SCORES)
     assert [float(text[:5]) for text in rows["Wine", "LDA"]] == pytest.approx([0.85] * 4, abs=0.005)
     assert "(" not in "".join(rows["Satellite", "InterpretableKDR, Gaussian"])
+    # The list of comma-separated values has each of these numbers in all digits.
+    assert len(table.listed) == 4 * len(rows)
 
 
 def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):

@@ -84,8 +84,9 @@ def chart_of(source: Source) -> Chart | None:
         caption=(
             f"{source.experiment['title']} A point is a draw of the labels, of which a method has up to "
             f"{int(known['run'].nunique())}. Left: accuracy of 5 nearest neighbours on the samples that a projection "
-            "was learned from, and on others. Right: p-values of the test in ascending order, whose share at or below a value should be that "
-            "value: the black line. Tests of hopeless draws stop early, and all of p = 1 are alike."
+            "was learned from, and on others. Right: p-values of the test in ascending order, whose share at or below "
+            "a value should be that value: the black line. Tests of hopeless draws stop early, and all of p = 1 are "
+            "alike."
         ),
         panels=[
             Panel("accuracy", Axis("on its own samples"), Axis("on other samples"), accuracies),
