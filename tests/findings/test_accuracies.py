@@ -60,7 +60,7 @@ def test_omega_and_the_rule_of_q_are_computed_where_the_record_has_the_solution(
     assert (omega.decision, omega.measure) == (Decision.CONTRADICTED, "175 of 178 negative")
     assert omega.evidence.startswith("negative are 175 of 178 eigenvalues of Omega, 11 of 13 of Phi, on Wine")
     # One of four cases fails, which decides.
-    words = "0 of 4 cases (0 %), and 3 open; 2 for 4 on Wine"
+    words = "0 of 4 cases (0 %), and 3 open; 2 chosen on Wine, where 4 is printed"
     assert (rule.decision, rule.measure) == (Decision.CONTRADICTED, words)
     for claim in both:
         found = claim(records(*cells("plus_five", "ism", only=["car"])))

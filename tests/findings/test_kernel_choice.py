@@ -34,7 +34,7 @@ def test_a_kernel_that_is_ahead_by_less_than_folds_show_beats_nothing():
     found = claims.conic_is_best(records(*qualities(SUPERVISED, quality=quality)))
     words = "1 of 4 data sets (25 %), and 2 unclear; at most 0.030 behind"
     assert (found.decision, found.measure) == (Decision.INDISTINCT, words)
-    assert found.power == "a difference of 0.015 shows in half of the comparisons, 0.015 in all"
+    assert found.power == "a difference of 0.015 would show in half of the comparisons, one of 0.015 in all"
 
 
 def test_the_conic_kernel_needs_both_tables_and_no_clusters():

@@ -38,7 +38,7 @@ def timed(method, in_n, in_r):
 def test_projections_must_be_linear_in_n_and_quadratic_in_r():
     found = claims.cost_of_projections(low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.8, 2.2)))
     assert found.decision is CONFIRMED
-    assert found.evidence.startswith("burg n^1.00 (95 %: 1.00 to 1.00); burg r^2.00")
+    assert found.evidence.startswith("Burg n^1.00 (95 %: 1.00 to 1.00); Burg r^2.00")
     # Smaller exponents say that sizes are too small.
     found = claims.cost_of_projections(low_rank(*timed("burg", 0.15, 2.0), *timed("von_neumann", 0.1, 2.0)))
     words = "2 of 4 exponents (50 %), and 2 unclear; n^0.10 to n^0.15, r^2.00 to r^2.00"
@@ -46,7 +46,7 @@ def test_projections_must_be_linear_in_n_and_quadratic_in_r():
     # Small ranks are left out where there are large ones.
     bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
     rows = [*bent, *timed("burg", 1.0, 2.0)[:4], *timed("von_neumann", 1.0, 2.0)]
-    assert "burg r^2.00 (95 %: 2.00 to 2.00)" in claims.cost_of_projections(low_rank(*rows)).evidence
+    assert "Burg r^2.00 (95 %: 2.00 to 2.00)" in claims.cost_of_projections(low_rank(*rows)).evidence
 
 
 def test_exponents_need_three_sizes_of_undisturbed_runs():
@@ -68,7 +68,7 @@ def swept(dataset, boost, status="converged", **others):
 def test_boosting_must_need_ten_times_as_many_sweeps():
     found = claims.fewer_sweeps(swept("gyrb", 200, definite_boost_exact=8))
     assert (found.decision, found.measure) == (CONFIRMED, "20 times as many")
-    assert found.evidence.endswith("in the median of 3 sets (lower bounds: 0); definite_boost_exact 0.8 times")
+    assert found.evidence.endswith("in the median of 3 sets (lower bounds: 0); DefiniteBoost, exact steps 0.8 times")
     assert claims.fewer_sweeps(swept("gyrb", 30)).decision is CONTRADICTED
     assert claims.fewer_sweeps(swept("gyrb", 30, "max_iterations")).decision is UNDECIDED
     # Sweeps at which DefiniteBoost was stopped are a lower bound.
@@ -154,7 +154,7 @@ def test_divergences_must_be_close_in_accuracy_and_nmi():
     level = [{"accuracy": 0.97, "nmi_ten_starts": 0.8}] * 10
     noisy = claims.divergences_comparable(low_rank(*on("digits", "burg", *draws), *on("digits", "von_neumann", *level)))
     assert (noisy.decision, noisy.measure[:38]) == (INDISTINCT, "0 of 1 constraint count (0 %), and 1 u")
-    assert noisy.power == "a difference of 0.075 shows in half of the comparisons, 0.075 in all"
+    assert noisy.power == "a difference of 0.075 would show in half of the comparisons, one of 0.075 in all"
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def exponents(in_q=None, in_d=1.0, **columns):
 
 def test_complexity_by_the_exponents_of_an_iteration():
     found = claims.complexity(exponents(in_q={"dg": 2.0, "sm": 1.0}))
-    words = "9 of 9 exponents (100 %); n^2.00 to n^2.00, d^1.00 to d^1.00, q^0.50 to q^2.00"
+    words = "9 of 9 exponents (100 %); n^2.00, d^1.00, q^0.50 to q^2.00"
     assert (found.decision, found.measure) == (Decision.CONFIRMED, words)
     assert "DG q^2.00 (95 %: 2.00 to 2.00)" in found.evidence
     # GM has no row in the printed table.

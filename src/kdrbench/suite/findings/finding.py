@@ -230,9 +230,10 @@ def _decision_of_counts(
 
 def _power_of_share(n_holding: int, n_total: int, unit: str) -> str:
     if unit not in _SAMPLED:
-        return f"one {unit} is {float(f'{100 / n_total:.2g}'):g} %"
+        return f"one {unit} more or less is {float(f'{100 / n_total:.2g}'):g} %" if n_total > 1 else f"a single {unit}"
     low, high = clopper_pearson(n_holding, n_total)
-    return f"95 %: {100 * low:.0f} to {100 * high:.0f} % of {unit}s"
+    places = 1 if low < 1.0 and round(100 * low) == 100 else 0
+    return f"95 %: {100 * low:.{places}f} to {100 * high:.0f} % of {unit}s"
 
 
 def smallest_shown(rows: pd.DataFrame, shown: str = "{:.3f}") -> str:
@@ -241,7 +242,7 @@ def smallest_shown(rows: pd.DataFrame, shown: str = "{:.3f}") -> str:
     if not (halves := sorted(0.5 * widths[widths > 0.0])):
         return ""
     median, largest = (shown.format(half) for half in (halves[len(halves) // 2], halves[-1]))
-    return f"a difference of {median} shows in half of the comparisons, {largest} in all"
+    return f"a difference of {median} would show in half of the comparisons, one of {largest} in all"
 
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:

@@ -134,7 +134,9 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
         return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
     ended = known[known["ended"]]
     best, ratios = ended.sort_values("ratio", ascending=False, kind="stable").iloc[0], ended["ratio"]
-    words = f"{_factor(best['ratio'])} times (from {_factor(ratios.min())}, median {_factor(ratios.median())})"
+    words = (
+        f"{factor_text(best['ratio'])} times (from {factor_text(ratios.min())}, median {factor_text(ratios.median())})"
+    )
     bounds = least * ended.loc[ended["bounded"], "ours"]
     if len(bounds):
         words += f", lower bounds in {counted(len(bounds), 'cell')}, which a limit of {bounds.max():.2g} s decides"
@@ -151,7 +153,7 @@ def times_faster(rows: pd.DataFrame, *, least: float, uncertain: float) -> Findi
     return Finding(decision, evidence, "", words, power)
 
 
-def _factor(ratio: float) -> str:
+def factor_text(ratio: float) -> str:
     """Return a ratio in two digits, or whole with its thousands apart."""
     return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
 
@@ -221,7 +223,10 @@ def decided_by_exponents(
         power=f"exponents are known to within {0.5 * (rows['high'] - rows['low']).max():.2f}",
     )
     ranges = rows.groupby("letter", sort=False)["exponent"].agg(["min", "max"])
-    extreme = ", ".join(f"{letter}^{low:.2f} to {letter}^{high:.2f}" for letter, low, high in ranges.itertuples())
+    extreme = ", ".join(
+        f"{letter}^{low:.2f}" + (f" to {letter}^{high:.2f}" if high > low else "")
+        for letter, low, high in ranges.itertuples()
+    )
     return replace(finding, measure=f"{finding.measure}; {extreme}")
 
 
@@ -340,13 +345,13 @@ def kernels_alike(records: Records, *, tables: Tables, apart: float, times_apart
         pairs = pairs.join(ratio, on=_SETTING).reset_index(drop=True)
         labels = pairs["dataset"].map(dataset_label) + ", " + pairs["setting"]
         return decided_by_rows(
-            pairs.assign(name=labels + [f": times {_factor(each)} to 1" for each in pairs["ratio"]], open=False),
+            pairs.assign(name=labels + [f": times {factor_text(each)} to 1" for each in pairs["ratio"]], open=False),
             holds=f"complete and low >= -{apart} and high <= {apart} and ratio <= {times_apart}",
             fails=f"not complete or low > {apart} or high < -{apart} or not ratio <= {times_apart}",
             number="abs(gap)",
             by=_SETTING,
             unit="case",
-            extreme=f"at most {{most:.3f}} apart, times {_factor(ratio.max())} to 1",
+            extreme=f"at most {{most:.3f}} apart, times {factor_text(ratio.max())} to 1",
         )
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
@@ -440,4 +445,4 @@ def rule_of_q(records: Records, *, tables: Tables) -> Finding:
     cases = pd.DataFrame({"q": [*printed.values()], "open": [name != "wine" for name in printed]})
     evidence = "of the other data sets rows hold no spectrum"
     finding = decided_by_rows(cases, holds=f"q == {chosen}", unit="case", evidence=evidence)
-    return replace(finding, measure=f"{finding.measure}; {chosen} for {printed['wine']} on Wine")
+    return replace(finding, measure=f"{finding.measure}; {chosen} chosen on Wine, where {printed['wine']} is printed")

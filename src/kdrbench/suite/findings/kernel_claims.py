@@ -34,10 +34,10 @@ from kdrbench.suite.findings.finding import (
     side_of,
     undecided,
 )
-from kdrbench.suite.findings.ism_claims import decided_by_exponents
+from kdrbench.suite.findings.ism_claims import decided_by_exponents, factor_text
 from kdrbench.suite.findings.outcome import clean_times, is_open
 from kdrbench.suite.paired import corrected_t_interval
-from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
+from kdrbench.suite.reports.tables.labels import dataset_label, learner_name, low_rank_label
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_power_law
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
@@ -240,8 +240,8 @@ def cost_of_projections(records: Records, *, regions: Mapping[str, Mapping[str, 
     laws = {}
     for method in EXACT:
         rows = done[done["method"] == method]
-        laws[method, "n"] = law_along(rows, "n_samples", "rank", "time_s", 0.0)
-        laws[method, "r"] = law_along(rows, "rank", "n_samples", "step_s", _LARGE_RANK)
+        laws[low_rank_label(method), "n"] = law_along(rows, "n_samples", "rank", "time_s", 0.0)
+        laws[low_rank_label(method), "r"] = law_along(rows, "rank", "n_samples", "step_s", _LARGE_RANK)
     return decided_by_exponents(laws, regions, "times (low_rank.csv)", note=left_out if None in laws.values() else "")
 
 
@@ -283,16 +283,20 @@ def fewer_sweeps(rows: pd.DataFrame, *, least: float) -> Finding | None:
     if ratios.empty:
         return None
     median = float(ratios.median())
-    measure = f"{median:,.3g} times as many"
+    measure = f"{factor_text(median)} times as many"
     evidence = (
         f"DefiniteBoost needs {measure} in the median of {counted(len(ratios), 'set')} (lower bounds: {n_bounds})"
     )
     others = {method: _sweep_ratios(rows, method)[0] for method in OTHER_STEPS}
-    evidence += "".join(f"; {method} {each.median():.3g} times" for method, each in others.items() if len(each))
+    evidence += "".join(
+        f"; {low_rank_label(method)} {factor_text(float(each.median()))} times"
+        for method, each in others.items()
+        if len(each)
+    )
     decision = decision_of(median / least)
     if n_open or (n_bounds and decision is not CONFIRMED):
         decision, evidence = UNDECIDED, f"{evidence}; open are {counted(n_open, 'set')}"
-    power = f"quartiles {ratios.quantile(0.25):,.3g} and {ratios.quantile(0.75):,.3g}"
+    power = f"quartiles {factor_text(float(ratios.quantile(0.25)))} and {factor_text(float(ratios.quantile(0.75)))}"
     return Finding(decision, evidence, "", measure, power)
 
 
