@@ -41,7 +41,7 @@ def test_projections_must_be_linear_in_n_and_quadratic_in_r():
     assert found.evidence.startswith("Burg n^1.00 (95 %: 1.00 to 1.00); Burg r^2.00")
     # Smaller exponents say that sizes are too small.
     found = claims.cost_of_projections(low_rank(*timed("burg", 0.15, 2.0), *timed("von_neumann", 0.1, 2.0)))
-    words = "2 of 4 exponents (50 %), and 2 unclear; n^0.10 to n^0.15, r^2.00 to r^2.00"
+    words = "2 of 4 exponents (50 %), and 2 unclear; n^0.10 to n^0.15, r^2.00"
     assert (found.decision, found.measure) == (INDISTINCT, words)
     # Small ranks are left out where there are large ones.
     bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
@@ -55,7 +55,7 @@ def test_exponents_need_three_sizes_of_undisturbed_runs():
         assert claims.cost_of_projections(low_rank(*(row | disturbed for row in rows))).decision is UNDECIDED
     stopped = [row | {"status": "time_limit"} for row in rows[-2:]]
     found = claims.cost_of_projections(low_rank(*rows[:-2], *stopped))
-    assert (found.decision, "at three sizes: r of von_neumann" in found.evidence) == (UNDECIDED, True)
+    assert (found.decision, "at three sizes: r of von Neumann" in found.evidence) == (UNDECIDED, True)
 
 
 def swept(dataset, boost, status="converged", **others):
