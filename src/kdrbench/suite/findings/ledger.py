@@ -134,6 +134,12 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     return [Comparison(**{name: readers[name](word) for name, word in row.items()}) for row in rows]
 
 
+def protocol_text(line: Comparison) -> str:
+    """Return what comes out by the published protocol, each number with its verdict."""
+    runs = zip(line.protocol.split("; "), line.protocol_verdict.split("; "), strict=True)
+    return "; ".join(f"{number}: {verdict}" for number, verdict in runs)
+
+
 def unit_text(line: Comparison) -> str:
     """Return the unit of a number that is not printed in that of ours, as "in units of 1000", or nothing."""
     number = find_published(**{axis: getattr(line, axis) for axis in AXES})

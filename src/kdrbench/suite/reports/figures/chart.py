@@ -174,6 +174,12 @@ class Panel:
         """Whether there is nothing to see."""
         return not self.picture and not any(len(series.x) for series in self.series)
 
+    @property
+    def longest_name(self) -> int:
+        """The letters of the longest name along the x axis, which are drawn aslant or upright; 0 without names."""
+        names = (str(x) for series in self.series for x in series.x) if self.x.scale is Scale.NAMES else ()
+        return max(map(len, names), default=0)
+
 
 @dataclass(frozen=True)
 class Chart:
