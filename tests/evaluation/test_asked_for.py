@@ -21,6 +21,8 @@ from support.helpers import KERNELS, random_projection, random_samples, small_pr
 
 N = 24
 DIFFERENTIABLE = {**KERNELS, "line": Polynomial(degree=1, offset=0.0), "combination": COMBINATION}
+# Of KERNELS the Gaussian has a sigma whose square is its double.
+DIFFERENTIABLE["wide gaussian"] = Gaussian(3.0)
 ALL = {**DIFFERENTIABLE, **kernels_of(N), "flat at zero": Polynomial(degree=3, offset=0.0)}
 
 

@@ -55,6 +55,20 @@ def test_a_pass_does_not_wait_for_threads_that_have_not_begun():
     assert all(one.result() for one in held)
 
 
+def test_what_a_helper_raises_ends_the_pass():
+    begun = threading.Event()
+
+    def visit(total, part):
+        if threading.current_thread() is threading.main_thread():
+            assert begun.wait(20)
+        else:
+            begun.set()
+            raise ValueError("in a helper")
+
+    with pytest.raises(ValueError, match="in a helper"):
+        run_pass(range(4), 2, list, visit)
+
+
 def test_a_forked_process_has_threads_of_its_own():
     run_pass(range(4), 2, list, lambda total, part: total.append(part))
     context = multiprocessing.get_context("fork")

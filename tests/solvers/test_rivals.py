@@ -197,6 +197,16 @@ def test_published_dg_is_the_papers_growth(kernel, permutation):
         np.testing.assert_allclose(result.projection, published_growth(problem, start), rtol=0, atol=1e-6)
 
 
+def test_growth_ends_as_the_column_that_settled_least():
+    problem, start = small_problem(), random_projection(n_components=3)
+    converged, stalled, most = Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS
+    for columns, end in (([stalled, converged], stalled), ([most, stalled], most), ([stalled, most], most)):
+        growth = Growth(problem, start, None, None)
+        for status in columns:
+            growth.end_column(status)
+        assert growth.status is end
+
+
 # GM and conjugate gradients
 
 
