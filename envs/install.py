@@ -124,4 +124,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("kdrbench: installing was interrupted; the same command goes on")

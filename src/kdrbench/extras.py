@@ -59,7 +59,7 @@ def said_of_missing(error: ModuleNotFoundError, what: str) -> str:
     if package in _OF_UNIX:
         return _linux_alone(what, f"there is no module {package} here")
     extra = next((name for name, packages in EXTRAS.items() if package in packages), "")
-    remedy = f"pip install 'kdrbench[{extra}]'" if extra else f"pip install {package}"
+    remedy = f"pip install 'kdrbench[{extra}]', in a clone '.[{extra}]'" if extra else f"pip install {package}"
     return f"{what} needs the package {package}, which is not installed: {remedy}"
 
 

@@ -87,7 +87,8 @@ def _check_contract(kind: str, method: object, loaded: type, contract: tuple[str
         wanted = f"{', '.join(first)} and {last}" if first else last
         raise InputError(
             f"{kind} method {method!r} must be a dataclass of its options with {wanted}; "
-            f"{'it lacks ' + ', '.join(lacking) if lacking else 'it is no dataclass'}"
+            f"{'it lacks ' + ', '.join(lacking) if lacking else 'it is no dataclass'}; "
+            "`kdrbench new` writes one"
         )
 
 

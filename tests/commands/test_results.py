@@ -2,12 +2,16 @@
 
 import json
 import shutil
+import time
+from concurrent.futures import ProcessPoolExecutor, wait
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.suite.commands import reports
 from kdrbench.suite.paired import holm
 from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
 from support.command_line import kdrbench
@@ -191,3 +195,16 @@ def test_a_missing_record_is_said_before_anything_else(named):
         done = kdrbench(*words, "--results", "nowhere")
         assert (done.exit_code, "writing" in done.stderr) == (2, False)
         assert "nowhere/config.json is not there" in done.stderr
+
+
+def test_an_interrupt_ends_the_processes_of_a_report_at_once():
+    pool, begun = ProcessPoolExecutor(1, get_context("spawn")), []
+
+    def interrupted():
+        with pool, reports._ended_by_any_error(pool):
+            begun.extend(pool.submit(time.sleep, 600) for _ in range(3))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not wait(begun, timeout=60).not_done

@@ -71,9 +71,9 @@ def test_an_experiment_missing_in_the_configuration_is_named(results):
 def test_the_status_is_read_from_rows(results):
     done = kdrbench("status", "--results", results)
     assert done.exit_code == 0, done.output
-    cell, summary = done.stdout.splitlines()
+    cell, _, summary = done.stdout.splitlines()
     assert cell.startswith("e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; run 0 failed: not well; 1 run to")
-    assert summary.startswith("1 of 2 runs ended (2 rows: 1 converged, 1 failed); 1 run to make")
+    assert summary.startswith("1 of 2 runs ended (2 rows: 1 converged, 1 failed), none of them out of date; 1 run to ")
 
 
 def test_the_status_of_the_only_configuration_needs_no_name(results):

@@ -222,8 +222,8 @@ def test_code_that_a_record_names_is_run_on_request_only(record, tmp_path):
     assert not (tmp_path / "was_run").exists()
 
 
-def test_data_that_cannot_be_had_are_asked_for_once_and_found(record, monkeypatch):
-    asked = []
+def test_data_that_cannot_be_read_are_tried_once_and_named(record, monkeypatch):
+    asked, load = [], verifying.load_defined
 
     def nowhere(name, definition, mirror):
         asked.append(name)
@@ -233,11 +233,19 @@ def test_data_that_cannot_be_had_are_asked_for_once_and_found(record, monkeypatc
     verifying._loaded.cache_clear()
     found = verify(Record(record, own_code=True))
     assert sorted(asked) == ["four-gaussians", "wine"]
-    assert [str(one) for one in found.findings] == [
-        f"datasets/{name}: data is (data set {name!r} could not be fetched), should be readable"
-        for name in sorted(asked)
-    ]
-    assert found.left_out == {"rows of data sets that cannot be had": 25}
+    assert found.missing == {name: f"data set {name!r} could not be fetched" for name in asked}
+    assert (found.findings, found.left_out) == ([], {"rows of data sets that cannot be had": 25})
+    done = kdrbench("verify", record, "--own-code")
+    assert done.exit_code == 2
+    assert "no data of wine: data set 'wine' could not be fetched" in done.output
+    assert "no number could be computed again, for lack of data" in done.output
+    # Another data set's rows are drawn instead.
+    monkeypatch.setattr(
+        verifying, "load_defined", lambda name, *more: (nowhere if name == "wine" else load)(name, *more)
+    )
+    verifying._loaded.cache_clear()
+    drawn = verify(Record(record, own_code=True), sample=2)
+    assert [*drawn.missing] == ["wine"]
 
 
 def test_clusterings_are_verified_with_and_without_labels():

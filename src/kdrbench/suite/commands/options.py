@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.suite.archive import check_there, is_packed, shown
 
 if TYPE_CHECKING:
@@ -58,7 +58,12 @@ class Number(click.FloatRange):
         return number
 
 
-Whole = click.IntRange
+class Whole(click.IntRange):
+    """A whole number within bounds."""
+
+    name = "integer"
+
+
 # Eager, so that a packed record is opened by as many.
 processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
@@ -87,7 +92,10 @@ def frozen_configuration(results: Path, name: str = "") -> Path:
     if name or len(there) != 1:
         names = ", ".join(path.parent.name for path in there)
         others = f"; those with a name: {names} (--name {there[0].parent.name})" if there else ""
-        raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
+        packed = [path.name for path in results.iterdir() if is_packed(path)] if name and results.is_dir() else []
+        if packed:
+            raise InputError(unknown_name("record or results", name, [*packed, *(one.parent.name for one in there)]))
+        raise InputError(f"{wanted} is not there: start the workflow, or name the folder of its results{others}")
     click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
     return there[0]
 

@@ -60,14 +60,18 @@ def status(results: Path, name: str) -> None:
         if not any((frozen.parent / "merged").glob("*.csv")):
             raise
         click.echo(f"kdrbench: only answers are shown; which runs are to be made cannot be said: {fault}", err=True)
+        progress = []
     else:
-        click.echo("\n".join(_lines(grid, results)))
+        progress = progress_of(grid, results)
+        click.echo("\n".join(_lines(progress, grid)))
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
+    if progress:
+        # Last, where it is seen after a thousand lines of cells.
+        click.echo(f"\n{_summary(progress)}")
 
 
-def _lines(grid: Grid, results: Path) -> Iterator[str]:
+def _lines(progress: list[BatchProgress], grid: Grid) -> Iterator[str]:
     """Yield the lines on progress, and those on solvers that lose to a random projection."""
-    progress = progress_of(grid, results)
     rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
     losing = losing_cells(rows, grid.config)
     yield from progress_lines(progress)
@@ -88,7 +92,7 @@ def _answers(runs: Runs) -> list[Answer]:
 
 
 def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
-    """Yield a line for each cell that has begun, one that counts the others, and one for the whole."""
+    """Yield a line for each cell that has begun, and one that counts the others."""
     cells = [(cell, list(batches)) for cell, batches in groupby(progress, _cell)]
     width = max((len(cell) for cell, _ in cells), default=0)
     waiting = 0
@@ -103,7 +107,6 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
         yield f"{cell:<{width}}  {ended:>4} of {total:<4}  {words}".rstrip()
     if waiting:
         yield f"not begun: {counted(waiting, 'cell')}"
-    yield _summary(progress)
 
 
 def _cell(state: BatchProgress) -> str:
@@ -148,8 +151,8 @@ def _summary(progress: list[BatchProgress]) -> str:
     text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
     if counts := _endings(progress):
         text += f" ({counts})"
-    if outdated := _n_ended(state for state in progress if state.outdated):
-        text += f", {outdated} of them out of date"
+    if ended:
+        text += f", {_n_ended(state for state in progress if state.outdated) or 'none'} of them out of date"
     if running := sum(state.running is not None for state in progress):
         text += f", {running} running"
     if left:

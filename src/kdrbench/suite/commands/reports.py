@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import wraps
 from itertools import count, groupby
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,8 @@ def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
             message += f". Its {' and '.join(lacking)} are beside it: copy all of results/, or `kdrbench pack` it"
         click.echo(message, err=True)
     out = out or reports_folder(runs.store, runs.config)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file; name a folder")
     n_made = _make_all(runs, out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
 
@@ -259,7 +262,7 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
     n_calls, n_ended = len(figures) + len(tables) + 2, count(1)
     line = ProgressLine(_LINE_S, _TERMINAL_S)
     # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
-    with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool, _ended_by_any_error(pool):
 
         def made(*calls: tuple[Any, ...]) -> list[Any]:
             """Return what functions with their arguments give, in this order; the first that fails raises its error."""
@@ -279,6 +282,23 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
         made((write_dashboard, runs, out, answers))
     line.end()
     return len(drawn) + len(tables)
+
+
+@contextmanager
+def _ended_by_any_error(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """End the processes at once where one has failed or the user interrupts: what is left of a hundred steps is idle.
+
+    The files of finished steps are kept; no file is half written.
+    """
+    try:
+        yield
+    except BaseException as fault:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in active_children():
+            worker.terminate()
+        if isinstance(fault, KeyboardInterrupt):
+            click.echo("\nkdrbench: interrupted; the same command makes all reports from the beginning", err=True)
+        raise
 
 
 def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:

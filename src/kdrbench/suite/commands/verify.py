@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
@@ -77,6 +78,10 @@ def verify(
         raise click.UsageError("--attest needs --rerun")
     if rerun and given["sample"] is not None:
         raise click.UsageError("--sample is of rows that are computed again; with --rerun give --cells")
+    for option in () if rerun else ("cells", "time_s"):
+        if ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            word = f"--{option.replace('_', '-')}"
+            raise click.UsageError(f"{word} is of runs that are made again: add --rerun, or draw rows by --sample")
     root, named = root_and_name(RECORD.convert(results, None, ctx), name)
     folder = frozen_configuration(root, named).parent
     record = Record(root, "" if folder == root else folder.name, own_code)
@@ -106,10 +111,13 @@ def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
         lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
+    lines += [f"no data of {name}: {why}" for name, why in found.missing.items()]
     lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
     lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
     lines.append(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
     click.echo("\n".join(lines))
+    if found.missing and not (found.numbers or found.findings):
+        raise InputError("no number could be computed again, for lack of data; give --mirror or set KDRBENCH_MIRROR")
     return found.findings
 
 

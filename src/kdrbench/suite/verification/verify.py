@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import accumulate
 
@@ -34,6 +34,7 @@ class Verification:
     """What was verified: how many ``rows``, how many ``numbers`` were computed again, what was not and why.
 
     ``stale`` counts by reason the rows of earlier revisions than the present code has, which no audit has attested.
+    ``missing`` says why data sets could not be read, by their names.
     """
 
     rows: int = 0
@@ -41,11 +42,13 @@ class Verification:
     left_out: Counter[str] = field(default_factory=Counter)
     stale: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Verification) -> None:
         """Add what was verified elsewhere."""
-        for column in fields(self):
-            setattr(self, column.name, getattr(self, column.name) + getattr(other, column.name))
+        for column in ("rows", "numbers", "left_out", "stale", "findings"):
+            setattr(self, column, getattr(self, column) + getattr(other, column))
+        self.missing |= other.missing
 
 
 def verify(
@@ -63,10 +66,10 @@ def verify(
 
     :meth:`.System.recompute` computes the numbers; above ``most`` training samples it forms no n x n arrays. Runs whose
     recomputation takes long (:meth:`.System.recompute_s`) are drawn by ``seed``, as many as ``budget_s`` seconds allow.
-    With ``sample``, keys are compared of every row and numbers of as many rows, which ``seed`` draws as well. What is
-    left out is counted by reason.
-    ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
-    after each batch with the number of those that are verified, and of all.
+    With ``sample``, keys are compared of every row, and numbers of as many rows, which ``seed`` draws among those whose
+    data can be read. What is left out is counted by reason.
+    ``mirror`` is where data are looked for first. ``progress`` is called after each batch with the number of those that
+    are verified, and of all.
 
     Raises ``ConfigError``, ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -77,16 +80,16 @@ def verify(
     computed = {
         place: (batch, row) for batch in batches if _recomputes(batch.system) for place, row in rows_of[batch.path]
     }
-    left_out = dict.fromkeys([] if sample is None else _shuffled(computed, seed)[sample:], "rows that were not drawn")
-    drawn = {place: pair for place, pair in computed.items() if place not in left_out}
+    names = sorted({batch.dataset for batch in batches})
+    data_of = {name: partial(_loaded, name, record.grid.data_definition(name), mirror) for name in names}
+    chosen, missing = _chosen(computed, data_of, seed, sample)
+    total.missing |= missing
+    left_out = dict.fromkeys(computed.keys() - chosen, "rows that were not drawn")
+    drawn = {place: pair for place, pair in computed.items() if place in chosen}
     seconds = {place: build_system(batch.system).recompute_s(batch, row, most) for place, (batch, row) in drawn.items()}
     long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
     beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
     left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
-    names = sorted({batch.dataset for batch in batches})
-    data_of = {name: partial(_loaded, name, record.grid.data_definition(name), mirror) for name in names}
-    missing = _missing({batch.dataset: data_of[batch.dataset] for batch, _ in drawn.values()})
-    total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
     total.left_out.update(reason for place, reason in left_out.items() if computed[place][0].dataset not in missing)
     # Processes get the place of the record, not its grid, and load a data set once for all of its batches.
     folder = replace(record)
@@ -155,15 +158,36 @@ def _recomputes(system: str) -> bool:
     return bool(kind.verifier) or kind.recompute is not System.recompute
 
 
-def _missing(data_of: Mapping[str, Callable[[], Dataset]]) -> dict[str, str]:
-    """Return why data sets cannot be loaded, by their names. Each is tried once, as a server may take long to fail."""
-    missing = {}
-    for name, load in sorted(data_of.items()):
-        try:
-            load()
-        except DataError as error:
-            missing[name] = str(error)
-    return missing
+def _chosen(
+    computed: Mapping[str, tuple[Batch, Row]],
+    data_of: Mapping[str, Callable[[], Dataset]],
+    seed: int,
+    sample: int | None,
+) -> tuple[set[str], dict[str, str]]:
+    """Return all rows whose data can be read, or a ``sample`` of these, and why data sets cannot be, by their names.
+
+    Each is tried once, as a server may take long to fail.
+    """
+    tried: dict[str, str] = {}
+    chosen: set[str] = set()
+    by_data = sorted(computed, key=lambda place: computed[place][0].dataset)
+    for place in by_data if sample is None else _shuffled(computed, seed):
+        if len(chosen) == sample:
+            break
+        name = computed[place][0].dataset
+        if name not in tried:
+            tried[name] = _why_missing(data_of[name])
+        if not tried[name]:
+            chosen.add(place)
+    return chosen, {name: why for name, why in tried.items() if why}
+
+
+def _why_missing(load: Callable[[], Dataset]) -> str:
+    try:
+        load()
+    except DataError as error:
+        return str(error)
+    return ""
 
 
 @lru_cache(maxsize=2)
