@@ -19,6 +19,8 @@ from kdrbench.lowrank import (
     similarities,
     squared_distances,
 )
+from kdrbench.lowrank.learn import Progress, collected
+from kdrbench.lowrank.reduced import reduce_problem
 from support.lowrank_cases import TIGHT, feasible_problem
 from support.numerics import constraints_in_order
 
@@ -201,3 +203,25 @@ def test_units_of_the_kernel_do_not_matter():
             np.testing.assert_allclose(
                 other.kernel, scale**2 * one.kernel, rtol=0, atol=1e-7 * scale**2 * np.abs(one.kernel).max()
             )
+
+
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [(LowRankStatus.INFEASIBLE, LowRankStatus.INFEASIBLE), (LowRankStatus.CONVERGED, LowRankStatus.STALLED)],
+)
+def test_duals_without_a_kernel_leave_the_start(status, end):
+    near = squared_distances(6, [(0, 1)], "<=", 0.1)
+    kind = DIVERGENCES["von_neumann"]
+    divergence = kind(reduce_problem(FACTOR, near, orthonormal=kind.orthonormal, slack=np.inf), False)
+    duals = next(duals for duals in (np.array([1e6]), np.array([-1e6])) if divergence.at(duals) is None)
+    # Five constraints in conflict are named, and no further ones.
+    learned = collected(FACTOR, near, divergence, duals, status, Progress(conflicting=(0,) * 5))
+    assert learned.status is end
+    np.testing.assert_allclose(learned.factor @ learned.factor.T, FACTOR @ FACTOR.T, atol=1e-12)
+    assert "more" not in learned.message
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_a_factor_without_a_logarithm_is_refused():
+    with pytest.raises(InputError, match="entries are too large or too small for its kernel's logarithm"):
+        learn_kernel(1e154 * FACTOR, squared_distances(6, [(0, 1)], "<=", 1.0), **VON_NEUMANN)
