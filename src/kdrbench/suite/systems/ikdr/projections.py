@@ -171,12 +171,14 @@ def scatter(source: Source) -> Chart | None:
             if projection.shape[1] > 1:
                 samples = load_prepared(data / f"{dataset}.npz")
                 fold = sampling_of(experiment, dataset).fold(samples, number, source.config["seed"])
-                # Classes of the papers' data are numbered in all panels alike.
-                own, classes = dataset in source.config.get("datasets", {}), _classes(fold)
-                names = samples.class_names if own else _numbered("class", classes[0])
                 if experiment["paradigm"] == Paradigm.ALTERNATIVE:
+                    # The data need have no classes.
                     classes = findings_of["labels"][number], findings_of["given"][number]
-                    names = _numbered("cluster", classes[0])
+                    names: Sequence[str] = _numbered("cluster", classes[0])
+                else:
+                    # Classes of the papers' data are numbered in all panels alike.
+                    own, classes = dataset in source.config.get("datasets", {}), _classes(fold)
+                    names = samples.class_names if own else _numbered("class", classes[0])
                 title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
                 panels.append(_scatter_panel(title, fold, projection, classes, names))
     if not panels:
