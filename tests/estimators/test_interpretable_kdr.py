@@ -170,21 +170,21 @@ def test_the_default_start_is_multistart_for_alternatives():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "options", "expected"),
+    ("kernel", "options", "rough", "some"),
     [
-        ("gaussian", {}, True),
-        ("gaussian", {"evaluation": {"tolerance": 0.0}}, False),
-        ("rbf_relative", {}, True),
-        ("rbf_relative", {"tol": 1e-6}, False),
+        ("gaussian", {}, True, True),
+        ("gaussian", {"evaluation": {"tolerance": 0.0}}, True, False),
+        ("rbf_relative", {}, True, True),
+        ("rbf_relative", {"tol": 1e-6}, False, False),
         # Without degrees the terms have other optima on few samples.
-        ("multiquadric", {}, False),
+        ("multiquadric", {}, True, False),
     ],
 )
-def test_starts_of_a_clustering_compete_on_some_samples(kernel, options, expected, monkeypatch):
+def test_starts_of_a_clustering_compete_on_some_samples(kernel, options, rough, some, monkeypatch):
     asked = []
 
-    def noted(*given, on_some):
-        asked.append(on_some)
+    def noted(*given, rough, on_some):
+        asked.append((rough, on_some))
         return learn_from_all(*given)
 
     monkeypatch.setattr(fitting, "learn_from_all", noted)
@@ -192,4 +192,4 @@ def test_starts_of_a_clustering_compete_on_some_samples(kernel, options, expecte
     X, y = random_samples(0, n_samples=60, n_features=4)
     with warnings.catch_warnings(action="ignore"):
         InterpretableKDR(1, kernel=kernel, paradigm="alternative", random_state=0, **options).fit(X, y)
-    assert asked == [expected]
+    assert asked == [(rough, some)]

@@ -243,7 +243,8 @@ class _Search:
         if start is None and self._begins_on_some():
             start, solver = self._found_on_some(kernel, count, monitor), getattr(solver, "continued", solver)
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
-        best, compared = learn_from_all(task, kernel, solver, starts, monitor, on_some=self._competes_on_some(kernel))
+        how = {"rough": self._is_rough(), "on_some": self._competes_on_some(kernel)}
+        best, compared = learn_from_all(task, kernel, solver, starts, monitor, **how)
         by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
         if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
             # The approximation that is the default ended the search.

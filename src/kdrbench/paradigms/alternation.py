@@ -153,10 +153,10 @@ class ClusteringTask:
     ) -> Clustering:
         """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
 
-        An alternation that is ``resumed`` had this W last, of some of the samples.
+        An alternation that is ``resumed`` had this W last, of some of the samples or by a rough solver.
         """
         first = self.first_step(kernel, start if resumed else None)
-        solver, form = getattr(solver, "alone", solver), self.alternation
+        solver, form = getattr(solver, "continued" if resumed else "alone", solver), self.alternation
         if form.rule == "eigenvalues":
             clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)
         else:

@@ -144,25 +144,27 @@ def learn_from_all(
     starts: Iterable[FloatArray],
     monitor: MakeMonitor,
     *,
+    rough: bool = False,
     on_some: bool = False,
 ) -> tuple[Learned, list[Learned]]:
     """Return what the best of these starts leads to, and all that were compared, by falling objective.
 
-    Equals are in the order of their starts. With ``on_some`` the starts of a clustering of many samples compete on some
-    of them, and the best W found there is the start of all samples'. So the solver may be ``rough`` there.
+    Equals are in the order of their starts. With ``rough`` the starts of a clustering compete by solves that end far
+    from stationary, and the best W goes on. With ``on_some``, where samples are many, they compete so on some of them.
     """
     points = list(starts)
     if not points:
         raise InputError("at least one start is needed")
     # Beside other starts a solver needs none of its own.
     chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
-    on_some = on_some and isinstance(task, ClusteringTask) and len(points) > 1
-    some = cast("ClusteringTask", task).of_some_samples(kernel) if on_some else None
-    tried = chosen if some is None else getattr(chosen, "rough", chosen)
+    several = isinstance(task, ClusteringTask) and len(points) > 1
+    some = cast("ClusteringTask", task).of_some_samples(kernel) if several and on_some else None
+    rough = several and (rough or some is not None)
+    tried = getattr(chosen, "rough", chosen) if rough else chosen
     compared_task, compared_kernel = some or (task, kernel)
     compared = [compared_task.learn(compared_kernel, tried, start, monitor) for start in points]
     compared.sort(key=lambda outcome: -outcome.objective)
-    if isinstance(task, ClusteringTask) and some is not None:
+    if isinstance(task, ClusteringTask) and rough:
         return task.learn(kernel, chosen, compared[0].projection, monitor, resumed=True), compared
     return compared[0], compared
 
