@@ -286,7 +286,7 @@ def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
 
 @contextmanager
 def _ended_by_any_error(pool: ProcessPoolExecutor) -> Iterator[None]:
-    """End the processes at once where one has failed or the user interrupts: what is left of a hundred steps is idle.
+    """End the processes at once where one has failed or the user interrupts; steps that wait are not begun.
 
     The files of finished steps are kept; no file is half written.
     """
