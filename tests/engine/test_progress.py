@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kdrbench.suite.commands.options import read_configs
-from kdrbench.suite.commands.progress import progress_lines
+from kdrbench.suite.commands.progress import progress_lines, summary_line
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
@@ -96,7 +96,8 @@ def test_lines(grid, results, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     _, sm, _ = grid.batches()
     with at_work(results, sm):
-        lines = list(progress_lines(progress_of(grid, results)))
+        progress = progress_of(grid, results)
+        lines = [*progress_lines(progress), summary_line(progress)]
         workspace_in(results, sm).run(2).trace.unlink()
         assert "run 0 failed: no step; run 2 has begun" in list(progress_lines(progress_of(grid, results)))[1]
     assert lines == [
@@ -104,7 +105,7 @@ def test_lines(grid, results, monkeypatch):
         "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 0 failed: no step; run 2 running for 1.5s, "
         "lowest cost -4",
         "not begun: 1 cell",
-        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running; "
+        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), none of them out of date, 1 running; "
         "6 runs to make, about 0.021 core-hours (37.5s on 2 cores)",
     ]
     assert "2 runs to make, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
@@ -124,7 +125,9 @@ def test_rows_of_earlier_revisions_are_out_of_date(grid, results):
     append_records(path, [row(gm, number, revisions=revisions) for number in gm.runs])
     assert [one.outdated for one in progress_of(grid, results)] == [False, False, True]
     assert [one.left for one in progress_of(grid, results)] == [0, 2, 4]
-    *_, line, summary = progress_lines(progress_of(grid, results))
+    progress = progress_of(grid, results)
+    *_, line = progress_lines(progress)
+    summary = summary_line(progress)
     assert line.endswith("4 of 4     4 converged; 4 out of date: solver/grassmann_trust_region: numbers 0 -> 1")
     assert "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date; " in summary
     workspace_in(results, gm).append([row(gm, 0)])

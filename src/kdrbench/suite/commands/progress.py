@@ -67,7 +67,7 @@ def status(results: Path, name: str) -> None:
     echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
     if progress:
         # Last, where it is seen after a thousand lines of cells.
-        click.echo(f"\n{_summary(progress)}")
+        click.echo(f"\n{summary_line(progress)}")
 
 
 def _lines(progress: list[BatchProgress], grid: Grid) -> Iterator[str]:
@@ -146,7 +146,8 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
             yield f"{counted(state.left, 'run')} to make, but no process here works on them"
 
 
-def _summary(progress: list[BatchProgress]) -> str:
+def summary_line(progress: list[BatchProgress]) -> str:
+    """Return how many runs ended and how, how many are out of date, under way and to be made."""
     ended, left = _n_ended(progress), sum(state.left for state in progress)
     text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
     if counts := _endings(progress):
