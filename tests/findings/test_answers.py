@@ -60,6 +60,8 @@ def test_the_matrix_counts_compares_and_orders(race):
     assert (gm.coarse_ratio, gm.fine_ratio, gm.timed) == (20.0, 3.0, RUNS)
     assert (gm.wins, gm.ties, gm.losses, gm.p) == (0, RUNS, 0, 1.0)
     assert (wins_text(gm), wins_text(found.cell("ism", "wine", "gaussian"))) == (f"0/{RUNS}/0", "")
+    # Over all places nothing is tested.
+    assert {wins_text(one) for one in found.overall} == {""}
     # Of seven signs all alike, p = 2/128, doubled by Holm for the second test of the place.
     assert (dg.wins, dg.ties, dg.losses) == (0, 0, RUNS)
     assert dg.p == pytest.approx(2 * 2 / 128)
