@@ -31,6 +31,7 @@ from kdrbench.suite.commands.run import run_batch
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
 from kdrbench.suite.verification.audit import Audited, attest, audit
 from kdrbench.suite.verification.record import Finding, Record
+from kdrbench.suite.verification.verify import Verification
 from kdrbench.suite.verification.verify import verify as verified
 
 _SHOWN = 20
@@ -107,7 +108,14 @@ def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     if as_json:
         counts = {"left_out": dict(found.left_out), "stale": dict(found.stale)}
         click.echo(json.dumps({**asdict(found), **counts}))
-        return found.findings
+    else:
+        click.echo("\n".join(_lines(found)))
+    if found.missing and not (found.numbers or found.findings):
+        raise InputError("no number could be computed again, for lack of data; give --mirror or set KDRBENCH_MIRROR")
+    return found.findings
+
+
+def _lines(found: Verification) -> list[str]:
     lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
         lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
@@ -115,10 +123,7 @@ def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
     lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
     lines.append(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
-    click.echo("\n".join(lines))
-    if found.missing and not (found.numbers or found.findings):
-        raise InputError("no number could be computed again, for lack of data; give --mirror or set KDRBENCH_MIRROR")
-    return found.findings
+    return lines
 
 
 def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: Any) -> list[Finding]:
