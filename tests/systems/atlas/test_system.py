@@ -14,7 +14,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.atlas.starts_run import End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
-from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from kdrbench.suite.systems.ikdr.scores import Optimality
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
 from support.configs import whole_config
@@ -57,7 +57,7 @@ def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
 
 def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
     record = job_of(batch_of(), data_of("wine"), tmp_path)[1]
-    fold = make_fold(data_of("wine"), 0, 2, 0)
+    fold = Sampling(Split.FOLDS, 2).fold(data_of("wine"), 0, 0)
     gamma = supervised_gamma(fold.train_labels).dense()
     # max Tr(W' X' Gamma X W) is the sum of the largest eigenvalues.
     values = scipy.linalg.eigvalsh(fold.train_features.T @ gamma @ fold.train_features)[::-1]
