@@ -52,14 +52,9 @@ def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKer
 Coordinates = tuple[FloatArray, KernelPCA]
 
 
-@dataclass(frozen=True)
-class SampleSplit:
+@dataclass(frozen=True, eq=False)
+class SampleSplit(Part):
     """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
-
-    train: FloatArray
-    train_codes: IntArray
-    test: FloatArray
-    test_codes: IntArray
 
     @classmethod
     def of(cls, dataset: Dataset, train: IntArray, test: IntArray) -> SampleSplit:
@@ -83,7 +78,7 @@ class SampleSplit:
         coordinates = kernel_pca(gram)
         return coordinates.transform(gram), coordinates
 
-    def accuracy(self, train: FloatArray, test: FloatArray) -> float:
+    def accuracy_of(self, train: FloatArray, test: FloatArray) -> float:
         """Return the share of test samples that 1-NN classifies rightly, both parts as they are mapped."""
         predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes)
         return float(np.mean(predicted == self.test_codes))
@@ -242,7 +237,7 @@ class _Methods:
             test = split.test
             if kernel is not None and coordinates is not None:
                 test = coordinates.transform(split.test_pairs.gram(kernel, up_to_constant=True))
-            return split.accuracy(train @ projection, test @ projection)
+            return split.accuracy_of(train @ projection, test @ projection)
 
         found, judging = self.referee.timed(accuracy)
         return found, len(projection), prepared.plus(learning).plus(judging)
