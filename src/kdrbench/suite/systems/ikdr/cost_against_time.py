@@ -14,10 +14,9 @@ Source: Dolan and More, "Benchmarking optimization software with performance pro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
+from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, read_traces
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
     TIMES_MEAN,
@@ -37,7 +36,6 @@ from kdrbench.suite.reports.tables.labels import (
     kernel_label,
     method_label,
 )
-from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
 
 _CAPTION = (
     "How far the lowest cost so far of each solver is above the best known of the run's problem, "
@@ -82,29 +80,14 @@ _EDGE = 10.0
 
 
 def chart_of(source: Source) -> Chart:
-    """Return the figure of time or of calls, as the report's kind says."""
-    abscissa = CALLS if source.report.kind.endswith("calls") else TIME
-    of_one = source.name, source.experiment, abscissa, source.config["solvers"]
-    return cost_against_time(source.runs, source.traces, *of_one, source.known)
+    """Return one panel a data set and kernel: (cost - best) / |best| against time or calls, both logarithmic.
 
-
-def cost_against_time(
-    runs: pd.DataFrame,
-    traces: Path,
-    name: str,
-    experiment: Config,
-    abscissa: Abscissa = TIME,
-    defined: Iterable[str] = (),
-    known: BestKnown = NOTHING_KNOWN,
-) -> Chart:
-    """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
-
-    ``best`` is the lowest cost that any solver saw in the run or that is ``known``; ``defined`` are the solvers of the
-    configuration, from which those of the user's own have their styles.
+    The report's kind says which. ``best`` is the lowest cost that any solver saw in the run or that is known.
     """
-    styles, panels = styles_of([*defined, *experiment["solvers"]]), []
+    experiment, abscissa = source.experiment, CALLS if source.report.kind.endswith("calls") else TIME
+    styles, panels = styles_of([*source.config["solvers"], *experiment["solvers"]]), []
     above_best = Axis("cost above best, relative", Scale.LOG)
-    traced = _traced(runs[runs["method"].isin(experiment["solvers"])], traces, abscissa, known)
+    traced = _traced(source.runs[source.runs["method"].isin(experiment["solvers"])], source, abscissa)
     for dataset, kernel in product(experiment["datasets"], experiment["kernels"]):
         chosen = traced[(traced["dataset"] == dataset) & (traced["kernel"] == kernel)]
         series = []
@@ -115,7 +98,7 @@ def cost_against_time(
         title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
         panels.append(Panel(title, abscissa.axis, above_best, series))
     return Chart(
-        f"{name}_cost_against_{abscissa.name.replace(' ', '_')}",
+        f"{source.name}_cost_against_{abscissa.name.replace(' ', '_')}",
         f"Cost against {abscissa.name}: {experiment['title']}",
         _CAPTION.format(passes=abscissa.passes, counted=abscissa.counted) + note_of_reference(experiment["solvers"]),
         panels,
@@ -123,15 +106,15 @@ def cost_against_time(
     )
 
 
-def _traced(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> pd.DataFrame:
+def _traced(runs: pd.DataFrame, source: Source, abscissa: Abscissa) -> pd.DataFrame:
     """Return the runs that did not fail and have a ``curve`` (:func:`curve_of`), with the ``best`` of their problem."""
     ran = runs.loc[runs["status"] != Status.FAILED, [*_PROBLEM, "method", "status", "time_s", "trace_file"]]
-    curves = {place: curve_of(points, abscissa) for place, points in read_traces(ran, traces)}
-    curves = {place: curve for place, curve in curves.items() if len(curve)}
+    made: dict[int, Any] = {place: curve_of(points, abscissa) for place, points in read_traces(ran, source.traces)}
+    curves = {place: curve for place, curve in made.items() if len(curve)}
     traced = ran.iloc[list(curves)].assign(curve=list(curves.values()))
     seen = pd.Series([float(curve[:, 1].min()) for curve in traced["curve"]], traced.index, dtype=float)
     lowest = seen.groupby([traced[name] for name in _PROBLEM]).transform("min")
-    problems = map(tuple, traced[_PROBLEM].to_numpy(dtype=object).tolist())
+    problems, known = map(tuple, traced[_PROBLEM].to_numpy(dtype=object).tolist()), source.known
     return traced.assign(best=[known.best(problem, [cost]) for problem, cost in zip(problems, lowest, strict=True)])
 
 
@@ -219,26 +202,20 @@ _WITHOUT_TIMES = (
 
 
 def profile_chart(source: Source) -> Chart:
-    """Return the performance profile of all experiments."""
-    return performance_profile(source.runs, source.traces, source.config["solvers"], source.known)
-
-
-def performance_profile(
-    runs: pd.DataFrame, traces: Path, defined: Iterable[str] = (), known: BestKnown = NOTHING_KNOWN
-) -> Chart:
-    """Return the profiles of time and of oracle calls, at either accuracy.
+    """Return the profiles of time and of oracle calls, at either accuracy, over all experiments.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
     Methods of a reference are not among the times, which are those of another machine.
     """
+    runs = source.runs
     # A method of a reference has neither times nor points.
     unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     own = [name for name in solvers if not name.endswith(REFERENCE)]
-    styles, panels = styles_of([*defined, *solvers]), []
+    styles, panels = styles_of([*source.config["solvers"], *solvers]), []
     for abscissa, shown in ((TIME, own), (CALLS, solvers)):
-        needed = _needed(compared, traces, abscissa, known)
+        needed = _needed(compared, source, abscissa)
         without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
         panels += [
             _profile_panel(needed[accuracy].reindex(columns=shown), abscissa, accuracy, styles, without)
@@ -282,11 +259,11 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> dict[float, pd.DataFrame]:
+def _needed(runs: pd.DataFrame, source: Source, abscissa: Abscissa) -> dict[float, pd.DataFrame]:
     """Return what each solver (column) needed for each problem (row); infinite where it did not solve it."""
     from kdrbench.suite.findings.nearness import until
 
-    traced, solvers, needed = _traced(runs, traces, abscissa, known), list(dict.fromkeys(runs["method"])), {}
+    traced, solvers, needed = _traced(runs, source, abscissa), list(dict.fromkeys(runs["method"])), {}
     for accuracy in ACCURACIES:
         pairs = zip(traced["curve"], traced["best"], strict=True)
         until_solved = traced.assign(needed=[until(curve, best, accuracy) for curve, best in pairs])
