@@ -37,6 +37,7 @@ from kdrbench.metric_learning import (
     lmnn_objective,
     polynomial_grid,
 )
+from kdrbench.metric_learning.selection import Part
 from kdrbench.reduction.methods import METHODS, build_reducer
 from kdrbench.suite.systems.league.judges import judge
 
@@ -206,7 +207,7 @@ def _of_baseline(name: str) -> dict[str, Any]:
 
 def _judged() -> dict[str, Any]:
     features, codes = samples()
-    return judge(features[:25, :2], codes[:25], features[25:, :2], codes[25:])
+    return judge(Part(features[:25, :2], codes[:25], features[25:, :2], codes[25:]))
 
 
 _DIVERGENCES = ("burg", "von_neumann")

@@ -8,11 +8,11 @@ from kdrbench import revisions
 from kdrbench.revisions import Revision
 from kdrbench.suite.findings.outcome import clean_times, steady_times, warning_of
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile_chart
 from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
 from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.dashboard_grid import values_of
-from support.report_rows import experiment_of, traced_runs
+from support.report_rows import experiment_of, figure_source, traced_runs
 
 FIRST, WARM = {"ism": 0.007, "dg": 0.028}, 0.0016
 EXPERIMENT = experiment_of(*FIRST, paradigm="supervised")
@@ -29,7 +29,7 @@ def runs(tmp_path):
 def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
     cells = compared_cells(runs, EXPERIMENT)
     shown = {cell.method: cell.ours.mean for cell in cells if cell.metric == "time_s"}
-    (panel,) = cost_against_time(runs, tmp_path, "e", EXPERIMENT).panels
+    (panel,) = chart_of(figure_source(runs, tmp_path, "e", EXPERIMENT)).panels
     ends = {series.group.lower(): series.x for series in panel.series if series.label == "came to its end"}
     assert {solver: len(seconds) for solver, seconds in ends.items()} == dict.fromkeys(shown, 6)
     assert all(seconds == pytest.approx([shown[solver]] * 6) for solver, seconds in ends.items())
@@ -39,7 +39,7 @@ def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
         assert time_s == pytest.approx(shown[method])
     (test,) = [one for one in paired_tests(runs) if one.metric == "time_s"]
     assert {test.first: test.mean_first, test.second: test.mean_second} == pytest.approx(shown)
-    profile = performance_profile(runs, tmp_path).panels[0]
+    profile = profile_chart(figure_source(runs, tmp_path)).panels[0]
     steps = {series.label.lower(): series.x[0] if series.y[0] else series.x[-1] for series in profile.series}
     assert steps["dg"] / steps["ism"] == pytest.approx(shown["dg"] / shown["ism"])
 

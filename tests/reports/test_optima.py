@@ -10,10 +10,10 @@ import pytest
 from kdrbench.errors import DamagedError
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.suite.systems.atlas.system import problem_of
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile_chart
 from support.command_line import kdrbench
 from support.configs import whole_config
-from support.report_rows import traced_runs
+from support.report_rows import figure_source, traced_runs
 
 CONFIG = whole_config()
 PLACE = ("table4_supervised", "wine", "gaussian", 0)
@@ -105,8 +105,8 @@ def test_a_better_run_beats_the_stored_solution():
 def test_figures_compare_costs_with_the_best_known(stored, gap, tmp_path):
     runs = traced_runs(tmp_path, {"ism": [[(1.0, -1.0), (2.0, -2.0)]]}, experiment=PLACE[0])
     experiment = CONFIG["experiments"][PLACE[0]] | {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
-    (panel,) = cost_against_time(runs, tmp_path, PLACE[0], experiment, known=known(stored)).panels
+    (panel,) = chart_of(figure_source(runs, tmp_path, PLACE[0], experiment, known=known(stored))).panels
     (median,) = [series for series in panel.series if series.label == "median"]
     assert median.y[-1] == pytest.approx(gap)
-    profile = performance_profile(runs, tmp_path, known=known(stored)).panels[0]
+    profile = profile_chart(figure_source(runs, tmp_path, known=known(stored))).panels[0]
     assert [series.y[-1] for series in profile.series] == [0.0 if stored == -4.0 else 1.0]

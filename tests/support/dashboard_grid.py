@@ -15,9 +15,9 @@ from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
 from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.systems.ikdr.controls import controls_of
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile_chart
 from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
-from support.report_rows import TABLE_4, run, trace_line
+from support.report_rows import TABLE_4, figure_source, run, trace_line
 
 SOLVERS = ["ism", "dg", "sm", "gm", "ism_converged", "dg_converged", "sm_converged", "gm_converged"]
 _METHODS = {"ism": "ism", "dg": "dimension_growth", "sm": "stiefel_cayley", "gm": "grassmann_trust_region"}
@@ -132,10 +132,10 @@ def page(folder, experiments=("first",), points=20, **shape):
     runs = grid_runs(config, folder, points)
     for name in experiments:
         experiment, chosen = config["experiments"][name], runs[runs["experiment"] == name]
-        charts.append(cost_against_time(chosen, folder, name, experiment))
+        charts.append(chart_of(figure_source(chosen, folder, name, experiment)))
         cells = compared_cells(chosen, experiment, controls_of(name, config), gaps=gaps_of(chosen, folder))
         tables.append(ikdr_table(name, cells, experiment))
-    charts += [performance_profile(runs, folder), bar_chart(), picture_chart()]
+    charts += [profile_chart(figure_source(runs, folder)), bar_chart(), picture_chart()]
     parts = Parts(charts, [*tables, extra_table()], [a_claim()])
     return render_dashboard(all_runs({"ikdr": runs}), config, folder, compare({"ikdr": runs}, config), parts)
 

@@ -1,10 +1,12 @@
 """Rows of merged tables for runs that never were, for tests of the reports."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 
 from kdrbench.suite.engine.record import own_column_types
+from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN
 from kdrbench.suite.systems.low_rank.system import LowRankRecord
 
 _PROVENANCE = {"wall_s": 0.0, "memory_mib": 0.0, "involuntary_switches": 0, "contaminated": False, "timed": True}
@@ -101,3 +103,9 @@ def traced_runs(folder, traces, kernel="gaussian", point=None, **columns):
             ended = {"cost": points[-1][1], "time_s": points[-1][0], "kernel": kernel, "trace_file": place}
             rows.append(run("wine", method, number, **ended | columns))
     return pd.DataFrame(rows)
+
+
+def figure_source(runs, traces, name="e", experiment=None, *, defined=(), known=NOTHING_KNOWN):
+    """What a figure of traces is made of; ``defined`` are the solvers of the configuration."""
+    made = {"report": SimpleNamespace(kind="cost_against_time"), "config": {"solvers": dict.fromkeys(defined)}}
+    return SimpleNamespace(runs=runs, traces=traces, name=name, experiment=experiment, known=known, **made)

@@ -96,15 +96,16 @@ def test_tampering_is_found(record):
 
 def test_rounding_changes_less_than_is_allowed_and_little_more_is_found(played):
     batch = next(one for one in Record(played["packed"]).grid.batches() if one.cell == ("lda",))
-    fold = league.fold_of(batch.definition, load_dataset("wine"), 0, batch.seed)
+    data = load_dataset("wine")
+    fold = league.samples_of(batch.definition, data, 0, batch.seed)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         exact = rng.standard_normal((13, 2))
-        there = league.scores_of(fold, exact, 2)
+        there = league.scores_of(fold, data.labels, exact, 2)
 
         def here(unit, exact=exact, rng=rng):
             moved = exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))
-            return league.scores_of(fold, moved.astype(np.float32), 2)
+            return league.scores_of(fold, data.labels, moved.astype(np.float32), 2)
 
         for name in league.SCORES:
             number = here(2.0**-16)[name]
@@ -123,7 +124,7 @@ def test_draws_of_a_fold_are_those_of_the_engine():
         batch = load_grid(config).batches()[0]
         data = load_dataset("wine")
         for run in batch.runs:
-            own, made = league.fold_of(batch.definition, data, run, batch.seed), fold_of_run(batch, data, run)
+            own, made = league.samples_of(batch.definition, data, run, batch.seed), fold_of_run(batch, data, run)
             assert np.allclose(own.train, made.train, rtol=1e-12, atol=1e-12)
             assert np.allclose(own.test, made.test, rtol=1e-12, atol=1e-12)
-            assert (own.train_codes == made.train_codes).all()
+            assert (data.labels[own.train_rows] == made.train_codes).all()

@@ -19,9 +19,9 @@ from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Sc
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.systems.ikdr.cost_against_time import performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import profile_chart
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked, values_of
-from support.report_rows import kpca_run, run
+from support.report_rows import figure_source, kpca_run, run
 
 # Readers open it from disk.
 MOST_BYTES = 6e6
@@ -264,7 +264,7 @@ def overview_of(folder, solvers, datasets, **definitions):
     config["experiments"]["first"] |= {"kernels": ["gaussian"]}
     config["solvers"] |= definitions
     runs = grid_runs(config, folder)
-    parts = Parts([performance_profile(runs, folder, config["solvers"])])
+    parts = Parts([profile_chart(figure_source(runs, folder, defined=config["solvers"]))])
     shown = rendered((config, all_runs({"ikdr": runs}), folder), parts)
     return shown.split('id="overview"')[1].split('id="tables"')[0]
 

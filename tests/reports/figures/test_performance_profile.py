@@ -6,8 +6,8 @@ import pytest
 
 from kdrbench.suite.reports.figures.chart import Scale
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile, profile
-from support.report_rows import experiment_of, run, trace_line, traced_runs
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile, profile_chart
+from support.report_rows import experiment_of, figure_source, run, trace_line, traced_runs
 
 
 def test_the_profile_is_dolan_and_mores():
@@ -41,7 +41,7 @@ def traces(tmp_path):
 
 
 def panels(runs, traces):
-    return {panel.title: panel for panel in performance_profile(pd.DataFrame(runs), traces).panels}
+    return {panel.title: panel for panel in profile_chart(figure_source(pd.DataFrame(runs), traces)).panels}
 
 
 RUNS = [run(*key) for key in TRACES]
@@ -73,7 +73,7 @@ def test_the_solvers_that_ran_together_most_often_are_compared(traces):
     alone = [run("wine", "ism", 0, experiment=f"alone{place}") for place in range(3)]
     third = [run("wine", "dg", 0, experiment="few"), run("wine", "ism", 0, experiment="few")]
     third.append(run("wine", "sm", 0, experiment="few", trace_file="wine-dg.jsonl"))
-    chart = performance_profile(pd.DataFrame([*alone, *RUNS, *third]), traces)
+    chart = profile_chart(figure_source(pd.DataFrame([*alone, *RUNS, *third]), traces))
     assert {series.key for series in chart.panels[0].series} == {"ISM", "DG"}
     assert chart.panels[0].title.endswith("4 problems")
     assert "Compared are 2 solvers on the 4 problems that all of them ran" in " ".join(chart.caption.split())
@@ -89,7 +89,7 @@ def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     # Each fold falls from -1 to -2 within a second; every next one begins when the one before it has ended.
     traces = [[(1 + fold + step / 4, -1 - step / 4) for step in range(5)] for fold in range(5)]
     runs = traced_runs(tmp_path, {"ism": traces})
-    (panel,) = cost_against_time(runs, tmp_path, "e", experiment_of("ism")).panels
+    (panel,) = chart_of(figure_source(runs, tmp_path, "e", experiment_of("ism"))).panels
     (median,) = [series for series in panel.series if series.label == "median"]
     for curve in (median.y, median.lower, median.upper):
         assert (np.diff(curve) <= 0).all()
@@ -100,5 +100,5 @@ def test_the_median_falls_though_folds_begin_at_different_times(tmp_path):
     assert median.y[-1] == 1e-12
     # A run that a limit stopped ends there.
     runs[["status", "time_s"]] = "time_limit", 9.0
-    (panel,) = cost_against_time(runs, tmp_path, "e", experiment_of("ism")).panels
+    (panel,) = chart_of(figure_source(runs, tmp_path, "e", experiment_of("ism"))).panels
     assert [series.x for series in panel.series if series.label == "stopped"] == [[9.0] * 5]

@@ -13,7 +13,7 @@ from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.styles import shown_solver
 from kdrbench.suite.reports.records import read_findings
-from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from kdrbench.suite.systems.ikdr.projections import (
     angles_between,
     angles_of_chance,
@@ -145,7 +145,7 @@ def test_scatter_shows_training_and_test_samples_of_each_class(folder):
     kept(folder, {3: plane(0.0, 13), 4: plane(10.0, 13)})
     chart = scatter(source_of(runs([3, 4]), folder))
     (panel,) = chart.panels
-    fold = make_fold(load_dataset("wine"), 3, 10, 0)
+    fold = Sampling(Split.FOLDS, 10).fold(load_dataset("wine"), 3, 0)
     count = {(series.key, series.label): len(series.x) for series in panel.series}
     assert count == {
         (f"class {code + 1}", part): int((labels == code).sum())

@@ -4,9 +4,9 @@ import pytest
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
 from kdrbench.suite.reports.figures.styles import Style, kernel_colours, styles_of
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile_chart
 from kdrbench.suite.systems.ikdr.size_series import SizeSeries, scaling_chart
-from support.report_rows import experiment_of, traced_runs
+from support.report_rows import experiment_of, figure_source, traced_runs
 
 PUBLISHED = [
     *("ism", "dg", "sm", "gm", "cg", "ism_2018", "ism_10", "lbfgs", "scipy"),
@@ -71,8 +71,8 @@ def test_all_figures_draw_a_solver_alike(tmp_path):
     points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))
     sizes = [SizeSeries("n_train", "linear", "pairs", (), name, points, (), points, 0) for name in solvers]
     charts = [
-        cost_against_time(runs, tmp_path, "e", experiment_of(*solvers), defined=defined),
-        performance_profile(runs, tmp_path, defined),
+        chart_of(figure_source(runs, tmp_path, "e", experiment_of(*solvers), defined=defined)),
+        profile_chart(figure_source(runs, tmp_path, defined=defined)),
         scaling_chart(sizes, defined),
     ]
     for where, panel in [(chart.name, panel) for chart in charts for panel in chart.panels]:

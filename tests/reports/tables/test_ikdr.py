@@ -15,9 +15,9 @@ from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
 from kdrbench.suite.reports.tables.table import escape, render_html, render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.config import Settings
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
+from kdrbench.suite.systems.ikdr.cost_against_time import chart_of
 from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
-from support.report_rows import TABLE_4, experiment_of, run, runs_of, trace_line
+from support.report_rows import TABLE_4, experiment_of, figure_source, run, runs_of, trace_line
 
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
 
@@ -155,7 +155,7 @@ def write_traces(folder, runs=RUNS):
 
 def test_figure_shows_each_solver_and_falls_to_the_best_cost(tmp_path):
     write_traces(tmp_path)
-    figure = draw(cost_against_time(RUNS, tmp_path, "e", EXPERIMENT))
+    figure = draw(chart_of(figure_source(RUNS, tmp_path, "e", EXPERIMENT)))
     assert [axes.get_title() for axes in figure.axes] == ["Wine, Gaussian kernel", "WDBC, Gaussian kernel"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     # Both runs of SM failed.
@@ -170,7 +170,7 @@ def test_ends_of_runs_say_how_and_long_curves_keep_both_ends(tmp_path):
     write_traces(tmp_path)
     steps = [trace_line("dg", 0, time_s=(place + 1) / 1000, cost=-place) for place in range(5000)]
     (tmp_path / "wine-dg.jsonl").write_text("".join(steps))
-    first = cost_against_time(RUNS, tmp_path, "e", EXPERIMENT).panels[0]
+    first = chart_of(figure_source(RUNS, tmp_path, "e", EXPERIMENT)).panels[0]
     fold, *ends, median = [series for series in first.series if series.key == "DG"]
     assert [(end.symbol, end.x, end.words) for end in ends] == [(Symbol.CROSS, [5.0], ["run 0: time limit"])]
     assert [series.mark for series in (fold, median)] == [Mark.STEPS, Mark.STEPS]

@@ -8,7 +8,7 @@ from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league.figures import STYLES
 from kdrbench.suite.systems.noise import tables as figure
-from kdrbench.suite.systems.noise.tables import called_real, noise_table
+from kdrbench.suite.systems.noise.tables import called_real
 from support.configs import whole_config
 
 
@@ -28,11 +28,12 @@ def rows(**changed):
     return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
 
 
-def test_draws_without_a_number_are_not_counted():
+def test_draws_without_a_number_are_not_counted(monkeypatch):
+    monkeypatch.setattr(figure, "sections_of_runs", lambda _: [])
     few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
-    assert noise_table(source_of(few)).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
+    assert figure.page(source_of(few))[0].rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
     failed = rows(**dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan))
-    assert [entry.text for entry in noise_table(source_of(failed)).rows[0][2:]] == ["20", *"-----"]
+    assert [entry.text for entry in figure.page(source_of(failed))[0].rows[0][2:]] == ["20", *"-----"]
     assert called_real(failed[:20]) == "-"
 
 

@@ -33,7 +33,7 @@ def test_the_standard_error_is_the_deviation_over_partitions():
     # Constant qualities do not vary.
     assert spread_of(rows(), number="quality").error < 1e-15
     # A rival whose partitions were not redrawn varies as ISM.
-    assert (of_dg.method, of_dg.error) == ("ism", spread.error)
+    assert of_dg == spread
 
 
 def test_the_table_of_spreads_names_the_mean_of_each_row():

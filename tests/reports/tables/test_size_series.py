@@ -1,5 +1,7 @@
 """Series of sizes and the power laws fitted to them, from made-up runs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,8 @@ from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     FACTORED,
-    complexity_table,
     fit_power_law,
+    page,
     scaling_chart,
     size_series,
 )
@@ -53,7 +55,7 @@ def test_two_sizes_or_times_of_zero_make_no_law():
     assert fit_power_law(points[:5], 1000.0).smallest == 125.0
     # Without a series there is no figure, and the table is empty.
     assert scaling_chart(series_of(sized(500), sized(1000))) is None
-    assert complexity_table([]).rows == []
+    assert page(SimpleNamespace(runs=pd.DataFrame([sized(500)]), config=CONFIG))[0].rows == []
 
 
 def test_stopped_and_failed_runs_enter_no_fit():

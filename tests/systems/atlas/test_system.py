@@ -14,7 +14,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.atlas.starts_run import End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
-from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from kdrbench.suite.systems.ikdr.scores import Optimality
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
 from support.configs import whole_config
@@ -57,7 +57,7 @@ def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
 
 def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
     record = job_of(batch_of(), data_of("wine"), tmp_path)[1]
-    fold = make_fold(data_of("wine"), 0, 2, 0)
+    fold = Sampling(Split.FOLDS, 2).fold(data_of("wine"), 0, 0)
     gamma = supervised_gamma(fold.train_labels).dense()
     # max Tr(W' X' Gamma X W) is the sum of the largest eigenvalues.
     values = scipy.linalg.eigvalsh(fold.train_features.T @ gamma @ fold.train_features)[::-1]
@@ -120,22 +120,21 @@ def test_problems_differ_in_all_that_defines_them():
     assert len(set(problems)) == 6
 
 
-def end(cost, *, uses_degrees=True):
-    return End("ism", np.eye(3, 1), cost, "unknown", uses_degrees)
+def end(cost, quality=0.5, *, uses_degrees=True):
+    return End(np.eye(3, 1), cost, "unknown", uses_degrees, quality)
 
 
 def test_gaps_above_the_best_cost_leave_the_papers_start_out():
     ends = [end(-5.0), replace(end(-10.0), optimality=Optimality.FIRST_ORDER), end(-9.0), end(-8.0)]
-    columns = chart_ends({"ism": ends}, lambda one: 0.5)[1]["ism"]
+    columns = chart_ends({"ism": ends})[1]["ism"]
     gaps = [columns[name] for name in ("leading_gap", "median_gap", "largest_gap")]
     assert (columns["best_cost"], gaps) == (-10.0, pytest.approx([0.5, 0.1, 0.2]))
 
 
 def ranked_in(costs, qualities):
     """The columns on qualities of one solver; its first end, of the papers' start, has the lowest cost and quality."""
-    of_solver = [end(-99.0), *(end(cost) for cost in costs)]
-    worth = dict(zip(map(id, of_solver), [0.0, *qualities], strict=True))
-    return chart_ends({"ism": of_solver}, lambda one: worth[id(one)])[1]["ism"]
+    of_solver = [end(-99.0, 0.0), *map(end, costs, qualities)]
+    return chart_ends({"ism": of_solver})[1]["ism"]
 
 
 def test_costs_and_qualities_are_correlated_by_rank():
@@ -161,9 +160,8 @@ def test_equal_costs_equal_qualities_and_few_ends_rank_nothing():
 
 
 def test_ends_of_another_objective_are_not_ranked():
-    of_solver = [end(-99.0), *(end(-10.0 + one) for one in range(4)), end(-50.0, uses_degrees=False)]
-    qualities = iter([0.0, 0.9, 0.8, 0.7, 0.6, 1.0])
-    columns = chart_ends({"ism": of_solver}, lambda _: next(qualities))[1]["ism"]
+    ranked = [end(-10.0 + one, 0.9 - 0.1 * one) for one in range(4)]
+    columns = chart_ends({"ism": [end(-99.0, 0.0), *ranked, end(-50.0, 1.0, uses_degrees=False)]})[1]["ism"]
     assert columns["tau"] == pytest.approx(-1.0)
     assert columns["highest_quality"] == 0.9
 

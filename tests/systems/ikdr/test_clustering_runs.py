@@ -19,7 +19,7 @@ from kdrbench.suite.systems.ikdr import clustering_run
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.folds import whole, with_hidden_labels
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split, with_hidden_labels
 from support.one_batch import arrays_in, batches_on_all_rows, context_of, files_in, referee_in, run_batch
 
 LIMITS = Limits(time_s=600.0, memory_mib=512)
@@ -199,7 +199,9 @@ def test_data_without_classes_are_given_the_clusters_found_first():
     batch = alternative_batch("flower", {"given": "clusters", "n_clusters": 2})
     cell = CellDefinition.of(batch)
     assert (cell.parameters, cell.labellings) == ({"n_clusters": 2}, {"given": "clusters"})
-    run = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, whole(nameless))
+    run = make_clustering_run(
+        cell, build_solver({"method": "ism"}), 512.0, 0, Sampling(Split.NONE, 1).fold(nameless, 0, 0)
+    )
     assert mutual_information(run.given, codes[:, 0]) == pytest.approx(1.0)
     assert run.fold.train_features.shape == (80, 3)
     assert run.fold.columns["n_train"] == 80
@@ -229,7 +231,7 @@ def cell_of(method="it", **changes):
 
 
 def test_a_number_or_a_share_of_each_class_is_shown():
-    labels, every = load_dataset("wine").labels, whole(load_dataset("wine"))
+    labels, every = load_dataset("wine").labels, Sampling(Split.NONE, 1).fold(load_dataset("wine"), 0, 0)
     for shown, counts in ((0.05, [3, 4, 2]), (0.001, [1, 1, 1]), (7, [7, 7, 7]), (50, [50, 50, 48])):
         fold = with_hidden_labels(every, shown, np.random.default_rng(0))
         assert np.bincount(labels[fold.shown]).tolist() == counts
@@ -246,7 +248,7 @@ def test_each_run_is_a_draw_and_all_methods_have_the_same():
     np.testing.assert_array_equal(draws[0], draws[1])
     np.testing.assert_array_equal(draws[2], draws[3])
     assert (draws[0] != draws[2]).any()
-    expected = with_hidden_labels(whole(dataset), 0.05, rng_of("shown", "wine", 0, 0))
+    expected = with_hidden_labels(Sampling(Split.NONE, 1).fold(dataset, 0, 0), 0.05, rng_of("shown", "wine", 0, 0))
     np.testing.assert_array_equal(draws[0], expected.shown)
 
 

@@ -11,7 +11,7 @@ from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.seeds import seed_of
-from kdrbench.suite.systems.ikdr.folds import Fold, Sampling, Scaling, Split, make_fold, whole
+from kdrbench.suite.systems.ikdr.folds import Fold, Sampling, Scaling, Split
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
 from support.one_batch import batches_on_all_rows, context_of, files_in, run_batch
 
@@ -23,7 +23,7 @@ def dataset(labels, name="tiny"):
 
 
 def test_scaling_is_fitted_on_the_training_samples_alone():
-    fold = make_fold(load_dataset("wine"), 3, 10, seed=0)
+    fold = Sampling(Split.FOLDS, 10).fold(load_dataset("wine"), 3, 0)
     np.testing.assert_allclose(fold.train_features.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(fold.train_features.std(axis=0), 1.0, rtol=1e-12)
     assert np.abs(fold.test_features.mean(axis=0)).max() > 1e-3
@@ -31,24 +31,24 @@ def test_scaling_is_fitted_on_the_training_samples_alone():
 
 def test_test_samples_cannot_influence_what_is_fitted():
     wine = load_dataset("wine")
-    before = make_fold(wine, 0, 10, seed=0)
+    before = Sampling(Split.FOLDS, 10).fold(wine, 0, 0)
     # The split depends on labels and seed alone, so numbering every row finds the test rows.
     numbers = np.column_stack([np.arange(178.0), wine.features[:, 1:]])
     shifted = wine.features.copy()
     shifted[rows_of_test_part(replace(wine, features=numbers), 0, 10)] += 100.0
-    after = make_fold(replace(wine, features=shifted), 0, 10, seed=0)
+    after = Sampling(Split.FOLDS, 10).fold(replace(wine, features=shifted), 0, 0)
     np.testing.assert_array_equal(after.train_features, before.train_features)
     assert np.abs(after.test_features - before.test_features).min() > 0.3
 
 
 def test_a_lonely_label_is_refused():
     with pytest.raises(InputError, match=r"class 'class 2' has 1 member; cross validation needs at least 2"):
-        make_fold(dataset([0] * 6 + [1] * 6 + [2]), 0, 3, seed=0)
+        Sampling(Split.FOLDS, 3).fold(dataset([0] * 6 + [1] * 6 + [2]), 0, 0)
 
 
 def test_a_test_fold_may_lack_a_class_but_no_training_fold_does():
     rare = dataset([0] * 8 + [1] * 8 + [2] * 2)
-    folds = [make_fold(rare, number, 4, seed=0) for number in range(4)]
+    folds = [Sampling(Split.FOLDS, 4).fold(rare, number, 0) for number in range(4)]
     assert any(2 not in fold.test_labels for fold in folds)
     assert all(set(fold.train_labels) == {0, 1, 2} for fold in folds)
 
@@ -56,14 +56,14 @@ def test_a_test_fold_may_lack_a_class_but_no_training_fold_does():
 def test_a_column_constant_in_training_is_counted_and_zero():
     data = dataset([0, 1] * 6)
     data.features[:, 1] = 7.0
-    fold = make_fold(data, 0, 3, seed=0)
+    fold = Sampling(Split.FOLDS, 3).fold(data, 0, 0)
     assert fold.n_constant_features == 1
     assert np.abs(fold.test_features[:, 1]).max() == 0.0
 
 
 def rows_of_test_part(data, number, n_folds, **drawn):
     """The numbers of the test rows, where the first feature is the number of the row."""
-    fold = make_fold(data, number, n_folds, 0, **drawn)
+    fold = Sampling(Split.FOLDS, n_folds, **drawn).fold(data, number, 0)
     # Standardised numbers are those of a line.
     first = np.concatenate([fold.train_features[:, 0], fold.test_features[:, 0]]).min()
     step = np.ptp(np.concatenate([fold.train_features[:, 0], fold.test_features[:, 0]])) / (len(data.labels) - 1)
@@ -79,14 +79,16 @@ def test_each_partition_is_a_shuffled_split_with_its_own_seed(stratified, splitt
         for place, (_, test) in enumerate(parts):
             number = 5 * partition + place
             assert rows_of_test_part(data, number, 5, stratified=stratified) == test.tolist()
-            assert make_fold(data, number, 5, 0, stratified=stratified).columns["partition"] == partition
+            assert (
+                Sampling(Split.FOLDS, 5, stratified=stratified).fold(data, number, 0).columns["partition"] == partition
+            )
 
 
 def test_a_sampling_counts_folds_on_through_its_partitions():
     wine = load_dataset("wine")
     sampling = Sampling(Split.FOLDS, 10, partitions=3, stratified=False, scaling=Scaling.OWN)
     fold = sampling.fold(wine, 27, 4)
-    expected = make_fold(wine, 27, 10, 4, stratified=False, scaling=Scaling.OWN)
+    expected = Sampling(Split.FOLDS, 10, stratified=False, scaling=Scaling.OWN).fold(wine, 27, 4)
     assert fold.partition == 2
     np.testing.assert_array_equal(fold.test_features, expected.test_features)
     assert Sampling(Split.SUBSETS, 30, 100).fold(wine, 27, 4).partition == 0
@@ -94,7 +96,10 @@ def test_a_sampling_counts_folds_on_through_its_partitions():
 
 def test_a_test_fold_may_be_scaled_by_itself():
     wine = load_dataset("wine")
-    fold, usual = make_fold(wine, 3, 10, 0, scaling=Scaling.OWN), make_fold(wine, 3, 10, 0)
+    fold, usual = (
+        Sampling(Split.FOLDS, 10, scaling=Scaling.OWN).fold(wine, 3, 0),
+        Sampling(Split.FOLDS, 10).fold(wine, 3, 0),
+    )
     np.testing.assert_allclose(fold.test_features.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(fold.test_features.std(axis=0), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(fold.train_features, usual.train_features)
@@ -109,7 +114,7 @@ def test_a_class_missing_from_a_training_part_is_refused():
     together = next(number for number, part in enumerate(parts) if {16, 17} <= set(part.tolist()))
     message = f"fold 0 of partition {together} leaves class 'class 2' out of its training part; use stratified folds"
     with pytest.raises(InputError, match=message):
-        make_fold(rare, 2 * together, 2, seed=0, stratified=False)
+        Sampling(Split.FOLDS, 2, stratified=False).fold(rare, 2 * together, 0)
 
 
 def records_of(dataset, q, tmp_path, **changes):
@@ -145,7 +150,7 @@ def test_published_dimension_growth_with_class_integers(tmp_path):
 
 def test_all_rows_keep_their_order_and_have_no_test_part():
     wine = load_dataset("wine")
-    fold = whole(wine)
+    fold = Sampling(Split.NONE, 1).fold(wine, 0, 0)
     np.testing.assert_array_equal(fold.train_labels, wine.labels)
     np.testing.assert_allclose(fold.train_features.std(axis=0), 1.0, rtol=1e-12)
     assert fold.test_features.shape == (0, 13)

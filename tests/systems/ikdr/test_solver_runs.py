@@ -21,7 +21,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, grid_of, run_batch
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
@@ -76,7 +76,7 @@ def test_a_good_run_leaves_a_full_row_and_a_trace(good):
 
 def objective_of(record):
     """The fold of a run and its objective."""
-    fold = make_fold(load_dataset("wine"), record.run, 10, record.seed)
+    fold = Sampling(Split.FOLDS, 10).fold(load_dataset("wine"), record.run, record.seed)
     kernel = build_kernel({"family": "gaussian"}, fold.train_features, 4)
     return fold, TraceObjective(fold.train_features, kernel, supervised_gamma(fold.train_labels))
 
@@ -205,7 +205,7 @@ def test_a_baseline_leaves_a_row_a_fold_without_a_cost(files):
         assert (record.status, record.message, record.repeats >= 1) == ("converged", "fitted", True)
         assert 0 < record.time_s < record.provenance.wall_s
         assert record.cpu_s > 0
-        fold = make_fold(dataset, number, 10, 0)
+        fold = Sampling(Split.FOLDS, 10).fold(dataset, number, 0)
         machine = make_pipeline(PCA(4), SVC(gamma="auto")).fit(fold.train_features, fold.train_labels)
         accuracy = machine.score(fold.test_features, fold.test_labels)
         assert (record.quality_metric, record.quality) == ("accuracy", accuracy)
@@ -243,7 +243,7 @@ def test_a_bad_baseline_leaves_its_row(files, baseline, status, message):
 def test_every_fit_of_a_fold_has_the_same_randomness():
     cell, draws = CellDefinition.of(baseline_batch("svm")), []
     for number in (0, 0, 1):
-        fold = make_fold(load_dataset("wine"), number, 10, cell.seed)
+        fold = Sampling(Split.FOLDS, 10).fold(load_dataset("wine"), number, cell.seed)
         run = make_baseline_run(cell, build_baseline({"method": "svm"}), number, fold)
         draws.append([run.rng().integers(2**62) for _ in range(2)])
     assert draws[0] == draws[1] == [draws[0][0]] * 2

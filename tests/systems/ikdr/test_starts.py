@@ -12,7 +12,7 @@ from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.folds import whole
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
 from kdrbench.suite.systems.ikdr.system import may_draw_starts
 from support.configs import ikdr_config
@@ -146,7 +146,7 @@ def test_statuses_are_those_of_the_best_start(tmp_path):
 @pytest.mark.parametrize(("paradigm", "kernel"), [("supervised", "gaussian"), ("unsupervised", "polynomial")])
 def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     batch, dataset = batches_on_all_rows(paradigm, "wine", "eigengap", kernels=[kernel])["it"], load_dataset("wine")
-    cell, fold = CellDefinition.of(batch), whole(dataset)
+    cell, fold = CellDefinition.of(batch), Sampling(Split.NONE, 1).fold(dataset, 0, 0)
     known = fold.train_labels if paradigm == "supervised" else None
     task = build_task(cell.paradigm, cell.parameters, fold.train_features, known)
     problem = task.first_problem(build_kernel(cell.kernel, fold.train_features, 3))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.metric_learning.selection import Part
 from kdrbench.suite.systems.league.judges import distance_correlation, judge, knn_accuracy, linear_accuracy
 
 RNG = np.random.default_rng(0)
@@ -43,15 +44,15 @@ def test_classifiers_see_what_they_can_separate():
     codes = np.arange(300) % 2
     rings = (1.0 + 2.0 * codes)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     halves = rings[:200], codes[:200], rings[200:], codes[200:]
-    assert knn_accuracy(*halves) == 1.0
-    assert linear_accuracy(*halves) < 0.7
+    assert knn_accuracy(Part(*halves)) == 1.0
+    assert linear_accuracy(Part(*halves)) < 0.7
     line = codes[:, None] + 0.1 * RNG.normal(size=(300, 1))
-    scores = judge(line[:200], codes[:200], line[200:], codes[200:])
+    scores = judge(Part(line[:200], codes[:200], line[200:], codes[200:]))
     assert scores["linear_accuracy"] == scores["knn_accuracy"] == 1.0
     # Scale is a part of what nearest neighbours see, and none of what the linear judge does.
     scaled = rings * [1.0, 1e-6]
-    assert knn_accuracy(scaled[:200], codes[:200], scaled[200:], codes[200:]) < 0.95
-    pair = [linear_accuracy(x[:200], codes[:200], x[200:], codes[200:]) for x in (line, 1e-6 * line)]
+    assert knn_accuracy(Part(scaled[:200], codes[:200], scaled[200:], codes[200:])) < 0.95
+    pair = [linear_accuracy(Part(x[:200], codes[:200], x[200:], codes[200:])) for x in (line, 1e-6 * line)]
     assert pair[0] == pair[1]
 
 
@@ -59,6 +60,6 @@ def test_what_is_no_projection_is_refused():
     good, codes = RNG.normal(size=(4, 2)), np.array([0, 1, 0, 1])
     for bad in (np.full((4, 2), np.nan), np.zeros((3, 2)), np.zeros((4, 0)), np.zeros(4)):
         with pytest.raises(InputError, match="the projected test rows must be 4 rows of finite numbers"):
-            judge(good, codes, bad, codes)
+            judge(Part(good, codes, bad, codes))
     with pytest.raises(InputError, match="projected to 2 columns, test rows to 1"):
-        judge(good, codes, good[:, :1], codes)
+        judge(Part(good, codes, good[:, :1], codes))

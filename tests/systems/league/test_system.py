@@ -40,7 +40,7 @@ def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
         # Scores are those of the library.
         fold = fold_of_run(batch, data_of("wine"), record.run)
         learned = learn(METHODS["lda"], fold, record.n_components, 0)
-        expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
+        expected = judge(learned)
         assert {name: getattr(record, name) for name in expected} == expected
     # The rows to test share out the data.
     assert sum(record.n_test for record in records if record.n_components == 1) == 178

@@ -45,18 +45,16 @@ _CERTIFIED = (Optimality.SECOND_ORDER, Optimality.FIRST_ORDER)
 
 @dataclass(frozen=True)
 class End:
-    """Where a solver ended, and what the exact problem says of it."""
+    """Where a solver ended, what the exact problem says of it, and what it is worth on the samples that judge it."""
 
-    solver: str
     projection: FloatArray
     cost: float
     optimality: str
     uses_degrees: bool
+    quality: float | None
 
 
-def chart_ends(
-    ends: Mapping[str, list[End]], quality_of: Callable[[End], float | None]
-) -> tuple[dict[str, FloatArray], dict[str, dict[str, Any]]]:
+def chart_ends(ends: Mapping[str, list[End]]) -> tuple[dict[str, FloatArray], dict[str, dict[str, Any]]]:
     """Return what a run leaves of its distinct optima, by name, and the columns of each solver's row.
 
     The first of the ends of each solver is that of the papers' start.
@@ -66,8 +64,7 @@ def chart_ends(
     with_degrees, objectives = _most_use_degrees(pool), [-end.cost for end in pool]
     certified = [end.optimality in _CERTIFIED and end.uses_degrees == with_degrees for end in pool]
     first, reached = distinct_optima([end.projection for end in pool], objectives, certified, ANGLE_DEG)
-    qualities = [quality_of(end) for end in pool]
-    optima, worth = [pool[number] for number in first], [qualities[number] for number in first]
+    optima = [pool[number] for number in first]
     shares, columns, begin = {}, {}, 0
     for name, of_solver in ends.items():
         part = slice(begin, begin := begin + len(of_solver))
@@ -79,12 +76,13 @@ def chart_ends(
             "n_certified": int((places >= 0).sum()),
             "n_optima": int((shares[name] > 0).sum()),
             "n_known": len(optima),
-            **(_beside_best(optima[0], of_solver) | {"best_quality": worth[0]} if optima else {}),
-            **_ranked(of_solver[1:], qualities[part][1:]),
+            **(_beside_best(optima[0], of_solver) if optima else {}),
+            **_ranked(of_solver[1:]),
         }
     if not optima:
         return {}, columns
-    numbers = np.column_stack([[one.cost for one in optima], np.array(worth, dtype=float), *shares.values()])
+    worth = np.array([one.quality for one in optima], dtype=float)
+    numbers = np.column_stack([[one.cost for one in optima], worth, *shares.values()])
     return {OPTIMA: np.array([one.projection for one in optima]), NUMBERS: numbers}, columns
 
 
@@ -96,7 +94,7 @@ def _beside_best(best: End, ends: list[End]) -> dict[str, Any]:
     """Return how far above the best cost the ends are, and how many are the best optimum."""
     gaps = [(end.cost - best.cost) / abs(best.cost) for end in ends]
     at_best = [place_of(end.projection, [best.projection], ANGLE_DEG) == 0 for end in ends]
-    columns: dict[str, Any] = {"best_cost": best.cost}
+    columns: dict[str, Any] = {"best_cost": best.cost, "best_quality": best.quality}
     if ends:
         columns |= {"leading_gap": gaps[0], "leading_at_best": at_best[0]}
     if len(ends) > 1:
@@ -109,17 +107,13 @@ def _beside_best(best: End, ends: list[End]) -> dict[str, Any]:
     return columns
 
 
-def _ranked(ends: list[End], qualities: list[float | None]) -> dict[str, Any]:
+def _ranked(ends: list[End]) -> dict[str, Any]:
     """Return the range of the qualities of ends with the objective of most, and their rank correlation with costs."""
     with_degrees = _most_use_degrees(ends)
-    pairs = [
-        (end.cost, one)
-        for end, one in zip(ends, qualities, strict=True)
-        if one is not None and end.uses_degrees == with_degrees
-    ]
-    if not pairs:
+    judged = [end for end in ends if end.quality is not None and end.uses_degrees == with_degrees]
+    if not judged:
         return {}
-    costs, known = np.array(pairs).T
+    costs, known = np.array([(end.cost, end.quality) for end in judged], dtype=float).T
     columns: dict[str, Any] = {"lowest_quality": float(known.min()), "highest_quality": float(known.max())}
     relative = np.round(costs / abs(costs.min() or 1.0), _EQUAL_DIGITS)
     if (found := rank_correlation(relative, known, np.random.default_rng(0))) is not None:
@@ -170,12 +164,7 @@ class AtlasRun:
 
     def judged(self, files: RunFiles, results: Results) -> Results:
         """Return the results with what the exact problem says of the ends, which are replaced by the optima."""
-        ends = {name: self._examined(name, files) for name in self.solvers}
-
-        def quality_of(end: End) -> float | None:
-            return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
-
-        arrays, columns = chart_ends(ends, quality_of)
+        arrays, columns = chart_ends({name: self._examined(name, files) for name in self.solvers})
         for kind, array in arrays.items():
             save_array(files.array(kind), array)
         return {key: replace(result, columns=columns[key[0]]) for key, result in results.items()}
@@ -189,11 +178,12 @@ class AtlasRun:
         ends, degrees = (take_array(files.array(f"{kind}_{name}")) for kind in (_ENDS, _DEGREES))
         if ends is None or degrees is None:
             return []
-        found = []
+        run, found = self.solvers[name], []
         # A run that was killed between writing the two has left one end more than it says the form of.
         for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=False):
-            scores = self.solvers[name].scores_of(projection, uses_degrees=uses_degrees)
-            found.append(End(name, projection, float(scores["cost"]), scores["optimality"], uses_degrees))
+            scores = run.scores_of(projection, uses_degrees=uses_degrees)
+            quality = run.quality_of(projection, uses_degrees=uses_degrees)[0]
+            found.append(End(projection, float(scores["cost"]), scores["optimality"], uses_degrees, quality))
         return found
 
 

@@ -19,7 +19,7 @@ from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
-from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, clusters_quality, quality_of_labels
+from kdrbench.suite.systems.ikdr.scores import clusters_quality, columns_of, quality_of_labels
 
 LABELS = "labels"
 
@@ -36,6 +36,7 @@ class BaselineRun:
     n_components: int
     rng: Callable[[], np.random.Generator]
     fold: Fold
+    columns: Mapping[str, Any]
     n_clusters: int = 0
     arrays: ClassVar[tuple[str, ...]] = (LABELS,)
 
@@ -53,15 +54,10 @@ class BaselineRun:
         yield from repeated(row, lambda: referee.timed(self._work())[1], first, referee)
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the sizes of the fold, q and what the quality is; a baseline has no cost."""
+        """Return what is known of the run (:func:`.columns_of`); a baseline has no cost."""
         # CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits.
         result = read_results(files).get(()) if self._classifies else None
-        return {
-            **self.fold.columns,
-            "n_components": self.n_components,
-            "quality_metric": classification_metric(self.fold) if self._classifies else Metric.NMI,
-            "evaluation_s": (result.cpu_s or 0.0) if result else 0.0,
-        }
+        return {**self.columns, "evaluation_s": (result.cpu_s or 0.0) if result else 0.0}
 
     @property
     def _classifies(self) -> bool:
@@ -85,7 +81,8 @@ def make_baseline_run(cell: CellDefinition, baseline: Any, number: int, fold: Fo
     """
     # The word of the first records: another one would draw other numbers.
     rng = partial(rng_of, "reference", cell.dataset, number, cell.seed)
-    return BaselineRun(baseline, int(cell.n_components), rng, fold, cell.parameters.get("n_clusters", 0))
+    n_clusters = cell.parameters.get("n_clusters", 0)
+    return BaselineRun(baseline, int(cell.n_components), rng, fold, columns_of(cell, fold), n_clusters)
 
 
 def _check_labels(labels: NDArray[Any], n_samples: int) -> None:

@@ -29,7 +29,7 @@ from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.systems.ikdr.definition import CLUSTERS, CellDefinition, Paradigm
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Round, TimedMonitor, paused
-from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality
+from kdrbench.suite.systems.ikdr.scores import clusters_quality, columns_of
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, ProjectionRun, components_before, components_of, starts_of
 
 
@@ -45,11 +45,6 @@ class ClusteringRun(ProjectionRun):
     evaluation: Evaluation
     number: int
     known: NDArray[Any] | None = None
-
-    @property
-    def metric(self) -> Metric:
-        """Agreement of clusters and classes."""
-        return Metric.NMI
 
     @property
     def given(self) -> NDArray[Any] | None:
@@ -171,7 +166,7 @@ def make_clustering_run(
     labels = np.arange(len(fold.train_features)) % 2
     supervised = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
     check_oracles(solver, supervised.first_problem(kernel))
-    return ClusteringRun(solver, kernel, fold, q, cell, evaluation, number, known)
+    return ClusteringRun(solver, kernel, fold, columns_of(cell, fold), q, cell, evaluation, number, known)
 
 
 def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:

@@ -14,10 +14,9 @@ Source: Dolan and More, "Benchmarking optimization software with performance pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
+from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, read_traces
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
     TIMES_MEAN,
@@ -37,7 +36,6 @@ from kdrbench.suite.reports.tables.labels import (
     kernel_label,
     method_label,
 )
-from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
 
 _CAPTION = (
     "How far the lowest cost so far of each solver is above the best known of the run's problem, "
@@ -74,6 +72,7 @@ CALLS = Abscissa(
 )
 # Gaps below this are rounding of the cost.
 _SMALLEST_GAP = 1e-12
+_PROBLEM = ["experiment", "dataset", "kernel", "run"]
 # A curve of more points looks the same.
 _POINTS_OF_A_RUN, _POINTS_OF_A_MEDIAN = 60, 200
 # Where profiles end that have no step.
@@ -81,39 +80,25 @@ _EDGE = 10.0
 
 
 def chart_of(source: Source) -> Chart:
-    """Return the figure of time or of calls, as the report's kind says."""
-    abscissa = CALLS if source.report.kind.endswith("calls") else TIME
-    of_one = source.name, source.experiment, abscissa, source.config["solvers"]
-    return cost_against_time(source.runs, source.traces, *of_one, source.known)
+    """Return one panel a data set and kernel: (cost - best) / |best| against time or calls, both logarithmic.
 
-
-def cost_against_time(
-    runs: pd.DataFrame,
-    traces: Path,
-    name: str,
-    experiment: Config,
-    abscissa: Abscissa = TIME,
-    defined: Iterable[str] = (),
-    known: BestKnown = NOTHING_KNOWN,
-) -> Chart:
-    """Return one panel a data set and kernel: (cost - best) / |best| against ``abscissa``, both logarithmic.
-
-    ``best`` is the lowest cost that any solver saw in the run or that is ``known``; ``defined`` are the solvers of the
-    configuration, from which those of the user's own have their styles.
+    The report's kind says which. ``best`` is the lowest cost that any solver saw in the run or that is known.
     """
-    styles, panels = styles_of([*defined, *experiment["solvers"]]), []
+    experiment, abscissa = source.experiment, CALLS if source.report.kind.endswith("calls") else TIME
+    styles, panels = styles_of([*source.config["solvers"], *experiment["solvers"]]), []
     above_best = Axis("cost above best, relative", Scale.LOG)
+    traced = _traced(source.runs[source.runs["method"].isin(experiment["solvers"])], source, abscissa)
     for dataset, kernel in product(experiment["datasets"], experiment["kernels"]):
-        chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
-
-        def best_of(run: int, curves: Iterable[np.ndarray], cell: tuple[str, str] = (dataset, kernel)) -> float:
-            return known.best((name, *cell, run), (float(curve[:, 1].min()) for curve in curves))
-
-        series = _series(chosen, traces, experiment["solvers"], styles, abscissa, best_of)
+        chosen = traced[(traced["dataset"] == dataset) & (traced["kernel"] == kernel)]
+        series = []
+        for solver in by_method(experiment["solvers"]):
+            rows = chosen[chosen["method"] == solver]
+            gaps = {int(row["run"]): _gaps(row, abscissa) for row in rows.to_dict("records")}
+            series += _of_one_solver(gaps, rows.set_index("run")["status"], method_label(solver), styles[solver])
         title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
         panels.append(Panel(title, abscissa.axis, above_best, series))
     return Chart(
-        f"{name}_cost_against_{abscissa.name.replace(' ', '_')}",
+        f"{source.name}_cost_against_{abscissa.name.replace(' ', '_')}",
         f"Cost against {abscissa.name}: {experiment['title']}",
         _CAPTION.format(passes=abscissa.passes, counted=abscissa.counted) + note_of_reference(experiment["solvers"]),
         panels,
@@ -121,29 +106,27 @@ def cost_against_time(
     )
 
 
-def _series(
-    runs: pd.DataFrame,
-    traces: Path,
-    solvers: list[str],
-    styles: dict[str, Style],
-    abscissa: Abscissa,
-    best_of: Callable[[int, Iterable[np.ndarray]], float],
-) -> list[Series]:
-    curves = {solver: read_curves(runs[runs["method"] == solver], traces, abscissa) for solver in solvers}
-    numbers = dict.fromkeys(run for by_run in curves.values() for run in by_run)
-    best = {run: best_of(run, (by_run[run] for by_run in curves.values() if run in by_run)) for run in numbers}
-    series = []
-    for solver in by_method(solvers):
-        gaps, rows = {}, runs[runs["method"] == solver].set_index("run")
-        for run, curve in curves[solver].items():
-            above = curve[:, 1] - best[run]
-            relative = np.maximum(above / max(abs(best[run]), np.finfo(float).tiny), _SMALLEST_GAP)
-            gaps[run] = np.column_stack([curve[:, 0], relative])
-            # One that was stopped by a limit went on to it after the last iterate that was seen.
-            if abscissa is TIME and rows.at[run, "status"] in LIMITS and rows.at[run, "time_s"] > curve[-1, 0]:
-                gaps[run] = np.vstack([gaps[run], [rows.at[run, "time_s"], relative[-1]]])
-        series += _of_one_solver(gaps, rows["status"], method_label(solver), styles[solver])
-    return series
+def _traced(runs: pd.DataFrame, source: Source, abscissa: Abscissa) -> pd.DataFrame:
+    """Return the runs that did not fail and have a ``curve`` (:func:`curve_of`), with the ``best`` of their problem."""
+    ran = runs.loc[runs["status"] != Status.FAILED, [*_PROBLEM, "method", "status", "time_s", "trace_file"]]
+    made: dict[int, Any] = {place: curve_of(points, abscissa) for place, points in read_traces(ran, source.traces)}
+    curves = {place: curve for place, curve in made.items() if len(curve)}
+    traced = ran.iloc[list(curves)].assign(curve=list(curves.values()))
+    seen = pd.Series([float(curve[:, 1].min()) for curve in traced["curve"]], traced.index, dtype=float)
+    lowest = seen.groupby([traced[name] for name in _PROBLEM]).transform("min")
+    problems, known = map(tuple, traced[_PROBLEM].to_numpy(dtype=object).tolist()), source.known
+    return traced.assign(best=[known.best(problem, [cost]) for problem, cost in zip(problems, lowest, strict=True)])
+
+
+def _gaps(run: dict[Hashable, Any], abscissa: Abscissa) -> np.ndarray:
+    """Return (``abscissa``, cost above the best, relative) of a run."""
+    curve, best = run["curve"], run["best"]
+    above = (curve[:, 1] - best) / max(abs(best), np.finfo(float).tiny)
+    gaps = np.column_stack([curve[:, 0], np.maximum(above, _SMALLEST_GAP)])
+    # One that was stopped by a limit went on to it after the last iterate that was seen.
+    if abscissa is TIME and run["status"] in LIMITS and run["time_s"] > curve[-1, 0]:
+        gaps = np.vstack([gaps, [run["time_s"], gaps[-1, 1]]])
+    return gaps
 
 
 def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, style: Style) -> list[Series]:
@@ -171,15 +154,6 @@ def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, s
 def _steps(label: str, curve: np.ndarray, common: dict[str, Any], *, faint: bool = False) -> Series:
     x, y = curve.T.tolist()
     return Series(label, x, y, Mark.STEPS, faint=faint, **common)
-
-
-def read_curves(runs: pd.DataFrame, traces: Path, abscissa: Abscissa) -> dict[int, np.ndarray]:
-    """Return (``abscissa``, lowest cost so far) of each run that has any, from the first positive abscissa on."""
-    curves, numbers = {}, runs["run"].to_list()
-    for place, points in read_traces(runs, traces):
-        if len(curve := curve_of(points, abscissa)):
-            curves[int(numbers[place])] = curve
-    return curves
 
 
 def curve_of(points: list[dict[str, Any]], abscissa: Abscissa) -> np.ndarray:
@@ -210,7 +184,6 @@ def _thin(curve: np.ndarray, most: int) -> np.ndarray:
 
 # Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
 ACCURACIES = (1e-2, 1e-4)
-_PROBLEM = ["experiment", "dataset", "kernel", "run"]
 _PROFILE_CAPTION = (
     "Share of the problems (a run of a data set and kernel each) that a solver solves within a factor of the fastest "
     "(Dolan and More 2002); solved is a cost within the stated share of the best known, the lowest that any of the "
@@ -229,26 +202,20 @@ _WITHOUT_TIMES = (
 
 
 def profile_chart(source: Source) -> Chart:
-    """Return the performance profile of all experiments."""
-    return performance_profile(source.runs, source.traces, source.config["solvers"], source.known)
-
-
-def performance_profile(
-    runs: pd.DataFrame, traces: Path, defined: Iterable[str] = (), known: BestKnown = NOTHING_KNOWN
-) -> Chart:
-    """Return the profiles of time and of oracle calls, at either accuracy.
+    """Return the profiles of time and of oracle calls, at either accuracy, over all experiments.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
     Methods of a reference are not among the times, which are those of another machine.
     """
+    runs = source.runs
     # A method of a reference has neither times nor points.
     unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     own = [name for name in solvers if not name.endswith(REFERENCE)]
-    styles, panels = styles_of([*defined, *solvers]), []
+    styles, panels = styles_of([*source.config["solvers"], *solvers]), []
     for abscissa, shown in ((TIME, own), (CALLS, solvers)):
-        needed = _needed(compared, traces, abscissa, known)
+        needed = _needed(compared, source, abscissa)
         without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
         panels += [
             _profile_panel(needed[accuracy].reindex(columns=shown), abscissa, accuracy, styles, without)
@@ -292,25 +259,16 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> dict[float, pd.DataFrame]:
+def _needed(runs: pd.DataFrame, source: Source, abscissa: Abscissa) -> dict[float, pd.DataFrame]:
     """Return what each solver (column) needed for each problem (row); infinite where it did not solve it."""
     from kdrbench.suite.findings.nearness import until
 
-    curves: dict[tuple[str, str, str, int], dict[str, np.ndarray]] = {}
-    for axes, group in runs.groupby([*_PROBLEM[:-1], "method"], sort=False):
-        experiment, dataset, kernel, solver = map(str, axes)
-        counted = read_curves(group[group["status"] != Status.FAILED], traces, abscissa)
-        for run, curve in counted.items():
-            curves.setdefault((experiment, dataset, kernel, run), {})[solver] = curve
-    solvers = list(dict.fromkeys(runs["method"]))
-    best = [known.best(one, (float(curve[:, 1].min()) for curve in curves[one].values())) for one in curves]
-    needed = {}
+    traced, solvers, needed = _traced(runs, source, abscissa), list(dict.fromkeys(runs["method"])), {}
     for accuracy in ACCURACIES:
-        rows = [
-            [until(by_solver[solver], lowest, accuracy) if solver in by_solver else np.inf for solver in solvers]
-            for by_solver, lowest in zip(curves.values(), best, strict=True)
-        ]
-        needed[accuracy] = pd.DataFrame(rows, columns=solvers, dtype=float)
+        pairs = zip(traced["curve"], traced["best"], strict=True)
+        until_solved = traced.assign(needed=[until(curve, best, accuracy) for curve, best in pairs])
+        by_solver = until_solved.pivot(index=_PROBLEM, columns="method", values="needed")
+        needed[accuracy] = by_solver.reindex(columns=solvers).fillna(np.inf)
     return needed
 
 

@@ -114,51 +114,41 @@ class Sampling:
     scaling: Scaling = Scaling.TRAINING
 
     def fold(self, dataset: Dataset, number: int, seed: int) -> Fold:
-        """Return the samples of run ``number``."""
+        """Return the samples of run ``number``.
+
+        Partitions depend on the data set's name, the seed and their own number alone. They are ``stratified``, or
+        shuffled without regard to classes; a test fold may lack a class.
+
+        Raises ``InputError`` when a class has a single member (its fold would leave training without the class), or
+        when shuffling leaves a training part without a class.
+        """
         if self.split is Split.FOLDS:
-            drawn = {"stratified": self.stratified, "scaling": self.scaling}
-            return make_fold(dataset, number, self.n_folds, seed, **drawn)  # type: ignore[arg-type]
-        if self.n_rows is None:
-            return whole(dataset)
-        rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[: self.n_rows]
-        return _parted(dataset, np.sort(rows), np.arange(0))
+            partition, place = divmod(number, self.n_folds)
+            train, test = self._split(dataset, partition, place, seed)
+            return replace(_parted(dataset, train, test, self.scaling), partition=partition)
+        rows = np.arange(len(dataset.features))
+        if self.n_rows is not None:
+            rows = np.sort(rng_of("subset", dataset.name, number, seed).permutation(len(rows))[: self.n_rows])
+        return _parted(dataset, rows, np.arange(0))
 
+    def _split(self, dataset: Dataset, partition: int, place: int, seed: int) -> tuple[_Rows, _Rows]:
+        from sklearn.model_selection import KFold, StratifiedKFold
 
-def make_fold(
-    dataset: Dataset,
-    number: int,
-    n_folds: int,
-    seed: int,
-    *,
-    stratified: bool = True,
-    scaling: Scaling = Scaling.TRAINING,
-) -> Fold:
-    """Return fold ``number % n_folds`` of partition ``number // n_folds``.
-
-    The partition depends on the data set's name, the seed and its own number alone. It is ``stratified``, or shuffled
-    without regard to classes; a test fold may lack a class.
-
-    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), or when
-    shuffling leaves a training part without a class.
-    """
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    _check_counts(dataset)
-    partition, place = divmod(number, n_folds)
-    # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
-    axes = ("split", dataset.name, seed, *([partition] if partition else []))
-    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed_of(*axes) % 2**32)
-    with warnings.catch_warnings():
-        # Some class has fewer members than there are folds: allowed here.
-        warnings.simplefilter("ignore", UserWarning)
-        train, test = list(splitter.split(dataset.features, dataset.labels))[place]
-    missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
-    if missing.size:
-        raise InputError(
-            f"data set {dataset.name!r}: without stratification fold {place} of partition {partition} leaves class "
-            f"{dataset.class_names[missing[0]]!r} out of its training part; use stratified folds or another seed"
-        )
-    return replace(_parted(dataset, train, test, scaling), partition=partition)
+        _check_counts(dataset)
+        # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
+        state = seed_of("split", dataset.name, seed, *([partition] if partition else [])) % 2**32
+        splitter = (StratifiedKFold if self.stratified else KFold)(self.n_folds, shuffle=True, random_state=state)
+        with warnings.catch_warnings():
+            # Some class has fewer members than there are folds: allowed here.
+            warnings.simplefilter("ignore", UserWarning)
+            train, test = list(splitter.split(dataset.features, dataset.labels))[place]
+        missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
+        if missing.size:
+            raise InputError(
+                f"data set {dataset.name!r}: without stratification fold {place} of partition {partition} leaves class "
+                f"{dataset.class_names[missing[0]]!r} out of its training part; use stratified folds or another seed"
+            )
+        return train, test
 
 
 def _check_counts(dataset: Dataset) -> None:
@@ -169,11 +159,6 @@ def _check_counts(dataset: Dataset) -> None:
             f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross validation "
             "needs at least 2, so that each training fold holds each class; leave the class out"
         )
-
-
-def whole(dataset: Dataset) -> Fold:
-    """Return all rows, in their order, without a test part."""
-    return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
 
 
 def _parted(dataset: Dataset, train: _Rows, test: _Rows, scaling: Scaling = Scaling.TRAINING) -> Fold:

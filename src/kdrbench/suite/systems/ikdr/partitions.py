@@ -32,15 +32,14 @@ _DRAWN |= {"paradigm_params": {}, "evaluation": {}}
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviation (ddof 1) of the means over ``partitions`` partitions; ``method`` made them."""
+    """Standard deviation (ddof 1) of the means over ``partitions`` partitions."""
 
     error: float
     partitions: int
-    method: str
 
 
-# Data set, kernel, method, number, q, and how the samples are drawn and used.
-Place = tuple[str, str, str, str, str, str]
+# Data set, kernel, method, number, and how the samples are drawn and used.
+Place = tuple[str, str, str, str, str]
 
 
 class Partitions:
@@ -64,8 +63,8 @@ class Partitions:
                 whole = rows.groupby("partition")[number]
                 means = whole.mean()[whole.count() == int(experiment["folds"])]
                 if len(means) >= FEWEST_PARTITIONS:
-                    place = _place(experiment, dataset, kernel, method, number)
-                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), method))
+                    place = dataset, kernel, method, number, _protocol(experiment, dataset)
+                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means)))
 
     def rows(self) -> Iterator[tuple[Place, Spread]]:
         """Yield every spread that is known with its place."""
@@ -76,19 +75,14 @@ class Partitions:
 
         That of ISM on the same data and kernel where the method's own partitions were not redrawn.
         """
-        names = (_place(experiment, dataset, kernel, name, number) for name in (method, *_INSTEAD))
-        return next((self._spreads[name] for name in names if name in self._spreads), None)
+        protocol = _protocol(experiment, dataset)
+        places = ((dataset, kernel, name, number, protocol) for name in (method, *_INSTEAD))
+        return next((self._spreads[place] for place in places if place in self._spreads), None)
 
 
-def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Place:
-    return (
-        dataset,
-        kernel,
-        method,
-        number,
-        str(experiment.get("components", {}).get(dataset)),
-        str([experiment.get(name, default) for name, default in _DRAWN.items()]),
-    )
+def _protocol(experiment: Mapping[str, Any], dataset: str) -> str:
+    drawn = [experiment.get(name, default) for name, default in _DRAWN.items()]
+    return str([experiment.get("components", {}).get(dataset), *drawn])
 
 
 _COLUMNS = (

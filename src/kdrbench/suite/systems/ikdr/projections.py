@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -89,19 +90,10 @@ def _weights(
     weights = {kernel: np.linalg.norm(several, axis=2) for kernel, several in projections.items()}
     heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
     shown = heaviest[:_MOST_FEATURES]
-    series = [
-        Series(
-            f"{kernel_label(kernel)} kernel",
-            [names[place].replace("_", " ") for place in shown],
-            # Rounding can put the mean of equal weights outside their range; whiskers have no negative length.
-            np.clip(each.mean(axis=0), each.min(axis=0), each.max(axis=0))[shown].tolist(),
-            Mark.BARS,
-            colour=colours[kernel],
-            lower=each.min(axis=0)[shown].tolist(),
-            upper=each.max(axis=0)[shown].tolist(),
-        )
-        for kernel, each in weights.items()
-    ]
+    words, series = [names[place].replace("_", " ") for place in shown], []
+    for kernel, each in weights.items():
+        ends = each.min(axis=0)[shown], each.max(axis=0)[shown]
+        series.append(_whiskers(kernel, words, each.mean(axis=0)[shown], ends, mark=Mark.BARS, colour=colours[kernel]))
     part = f"{len(shown)} of {counted(len(names), 'feature')}" if len(shown) < len(names) else "all features"
     title = f"{dataset_label(dataset)}, {part}"
     return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
@@ -111,23 +103,24 @@ def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[
     series = []
     for kernel, projections in by_kernel.items():
         angles = angles_between(projections)
-        series.append(
-            Series(
-                f"{kernel_label(kernel)} kernel",
-                [str(place + 1) for place in range(angles.shape[1])],
-                np.median(angles, axis=0).tolist(),
-                symbol=Symbol.DOT,
-                colour=colours[kernel],
-                lower=angles.min(axis=0).tolist(),
-                upper=angles.max(axis=0).tolist(),
-            )
-        )
+        places, ends = [str(place + 1) for place in range(angles.shape[1])], (angles.min(axis=0), angles.max(axis=0))
+        looks = {"symbol": Symbol.DOT, "colour": colours[kernel]}
+        series.append(_whiskers(kernel, places, np.median(angles, axis=0), ends, **looks))
     n_features = next(iter(by_kernel.values()))[0].shape[0]
     places = [str(place + 1) for place in range(max(len(one.x) for one in series))]
     chance = angles_of_chance(n_features, len(places)).tolist()
     series.append(Series("random spaces", places, chance, colour=BLACK, line=Line.DASHED))
     title = f"{dataset_label(dataset)}, angles between folds"
     return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
+
+
+def _whiskers(
+    kernel: str, x: list[str], middle: FloatArray, ends: tuple[FloatArray, FloatArray], **looks: Any
+) -> Series:
+    low, high = ends
+    # Rounding can put the mean of equal numbers outside their range; whiskers have no negative length.
+    y = np.clip(middle, low, high).tolist()
+    return Series(f"{kernel_label(kernel)} kernel", x, y, lower=low.tolist(), upper=high.tolist(), **looks)
 
 
 def angles_between(projections: list[FloatArray]) -> FloatArray:

@@ -73,14 +73,19 @@ class RunSamples:
 def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run`` of a cell's definition."""
     train, test = _rows(definition, data, run, seed)
+    samples = standardised(data, train, test, own=definition["scaling"] == "own")
+    if definition.get("shown") is None:
+        return samples
+    return replace(samples, judged=~_shown(float(definition["shown"]), data, run, seed))
+
+
+def standardised(data: Dataset, train: Rows, test: Rows, *, own: bool = False) -> RunSamples:
+    """Return rows of a data set, standardised by those to learn from; with ``own`` those to test by themselves."""
     features, tested = data.features[train], data.features[test]
     scaler = standardiser_of(features)
     if len(test):
-        tested = (standardiser_of(tested) if definition["scaling"] == "own" else scaler)(tested)
-    judged = np.ones(len(train), dtype=bool)
-    if definition.get("shown") is not None:
-        judged = ~_shown(float(definition["shown"]), data, run, seed)
-    features = scaler(features)
+        tested = (standardiser_of(tested) if own else scaler)(tested)
+    features, judged = scaler(features), np.ones(len(train), dtype=bool)
     return RunSamples(features, tested, train, test, judged, int((~features.any(axis=0)).sum()))
 
 
@@ -90,16 +95,21 @@ def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> 
         partition, place = divmod(run, int(definition["n_folds"]))
         axes = ("split", data.name, seed, *([partition] if partition else []))
         make = StratifiedKFold if definition["stratified"] else KFold
-        folds = make(int(definition["n_folds"]), shuffle=True, random_state=seed_from(*axes) % 2**32)
-        with warnings.catch_warnings():
-            # Of classes that are smaller than the number of folds.
-            warnings.simplefilter("ignore", UserWarning)
-            train, test = list(folds.split(every, data.labels))[place]
-        return train, test
+        return fold_of(make, data.labels, int(definition["n_folds"]), place, seed_from(*axes))
     if definition["n_rows"] is not None:
         drawn = np.random.default_rng(seed_from("subset", data.name, run, seed)).permutation(len(every))
         return np.sort(drawn[: int(definition["n_rows"])]), every[:0]
     return every, every[:0]
+
+
+def fold_of(make: Any, codes: NDArray[np.int64], n_folds: int, place: int, seed: int) -> tuple[Rows, Rows]:
+    """Return the rows to learn from and to test of a fold; ``make`` is the class of the partition."""
+    folds = make(n_folds, shuffle=True, random_state=seed % 2**32)
+    with warnings.catch_warnings():
+        # Of classes that are smaller than the number of folds.
+        warnings.simplefilter("ignore", UserWarning)
+        train, test = list(folds.split(codes, codes))[place]
+    return train, test
 
 
 def seed_from(*axes: object) -> int:

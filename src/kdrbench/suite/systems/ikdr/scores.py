@@ -12,6 +12,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import mutual_information
 from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
 from kdrbench.status import Status
+from kdrbench.suite.systems.ikdr.definition import CellDefinition, Paradigm
 from kdrbench.suite.systems.ikdr.folds import Fold
 
 
@@ -77,6 +78,15 @@ def classification_metric(fold: Fold) -> Metric:
     estimate of what they do on others.
     """
     return Metric.ACCURACY if len(fold.test_labels) else Metric.ERROR
+
+
+def columns_of(cell: CellDefinition, fold: Fold) -> dict[str, Any]:
+    """Return the columns that are known of a run without making it; q only where it does not follow a rule."""
+    return {
+        **fold.columns,
+        "quality_metric": classification_metric(fold) if cell.paradigm == Paradigm.SUPERVISED else Metric.NMI,
+        "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
+    }
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:

@@ -23,7 +23,7 @@ from kdrbench.suite.reports.making import Page, Source
 from kdrbench.suite.reports.records import NO_KERNEL, Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
-from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.reports.tables.table import Column, Entry, lay_out
 from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.system import FIGURE_1B
 
@@ -192,16 +192,10 @@ def fixed_sizes(series: SizeSeries) -> str:
 
 
 def page(source: Source) -> Page:
-    """Return the table of all experiments on size."""
-    return complexity_table(size_series(source.runs, source.config)), []
-
-
-def complexity_table(series: list[SizeSeries]) -> Table:
     """Return measured exponents of time, whole runs and iterations, with 95 % intervals, beside what is expected."""
-    title = "Measured exponents of time in n, d and q."
-    return lay_out(
-        "complexity", title, _COLUMNS, series, number=_number, block=attrgetter("place"), notes=_NOTES, n_labels=3
-    )
+    series, title = size_series(source.runs, source.config), "Measured exponents of time in n, d and q."
+    place = attrgetter("place")
+    return lay_out("complexity", title, _COLUMNS, series, number=_number, block=place, notes=_NOTES, n_labels=3), []
 
 
 def _number(one: SizeSeries, text: str, detail: str) -> Entry:

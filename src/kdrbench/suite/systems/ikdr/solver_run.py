@@ -31,7 +31,7 @@ from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
-from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, optimality_of, projected_quality
+from kdrbench.suite.systems.ikdr.scores import columns_of, optimality_of, projected_quality
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
 
@@ -40,11 +40,15 @@ MakeStart = Callable[[Problem], FloatArray]
 
 @dataclass(frozen=True)
 class ProjectionRun:
-    """A solver on the samples of one run, which is scored by the last projection that the referee passed."""
+    """A solver on the samples of one run, which is scored by the last projection that the referee passed.
+
+    ``columns`` are those that are known without making it (:func:`.columns_of`).
+    """
 
     solver: Solver
     kernel: Kernel | Combination
     fold: Fold
+    columns: Mapping[str, Any]
     n_components: int
     arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
 
@@ -56,25 +60,20 @@ class ProjectionRun:
         """Return all scores of the projection that the run left in ``files``."""
         raise NotImplementedError
 
-    @property
-    def metric(self) -> Metric:
-        """What the quality is: accuracy, or error where there is no test part."""
-        return classification_metric(self.fold)
-
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
 
         ``evaluation_s`` is no column of a record: it says what the evaluations in the trace take by the batch's clock,
         for :func:`.unclocked`.
         """
-        scores: dict[str, Any] = {"quality_metric": self.metric}
+        scores: dict[str, Any] = {}
         if (projection := read_array(files.array(PROJECTION))) is not None:
             scores |= self.scores_left(projection, files)
             scores["evaluation_s"] *= sum(1 for _ in trace_lines(files.trace))
         # Of a combination the weights in the order of its members, as in ``1, 0.25``.
         terms = self.kernel.terms if isinstance(self.kernel, Combination) else ()
         weights = ", ".join(f"{term.weight:.4g}" for term in terms)
-        return {**self.fold.columns, "n_components": self.n_components, "kernel_weights": weights, **scores}
+        return {**self.columns, "n_components": self.n_components, "kernel_weights": weights, **scores}
 
     def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> dict[str, Any]:
         """Return what the objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
@@ -208,7 +207,8 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     check_oracles(solver, problem)
     if cell.starts > 1:
         solver = getattr(solver, "alone", solver)
-    return SolverRun(solver, kernel, fold, q, problem, exact, partial(starts_of, cell, number, q), cell.starts)
+    starts = partial(starts_of, cell, number, q)
+    return SolverRun(solver, kernel, fold, columns_of(cell, fold), q, problem, exact, starts, cell.starts)
 
 
 def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> SupervisedTask:

@@ -48,7 +48,7 @@ from kdrbench.suite.systems.ikdr.config import (
 )
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, CellDefinition, Kind, Paradigm, estimated_seconds
 from kdrbench.suite.systems.ikdr.folds import Split
-from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
+from kdrbench.suite.systems.ikdr.scores import columns_of
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 from kdrbench.suite.systems.registry import DEFAULT, system_name
 from kdrbench.suite.systems.schemas import read_schema, report
@@ -190,12 +190,7 @@ class IKDRSystem(System):
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
         cell = CellDefinition.of(batch)
-        fold = cell.fold(dataset, number)
-        return {
-            **fold.columns,
-            "quality_metric": classification_metric(fold) if cell.paradigm == Paradigm.SUPERVISED else Metric.NMI,
-            "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
-        }
+        return columns_of(cell, cell.fold(dataset, number))
 
     def columns(self, batch: Batch) -> Mapping[str, Any]:
         """Return paradigm and split."""

@@ -10,7 +10,7 @@ Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -52,14 +52,9 @@ def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKer
 Coordinates = tuple[FloatArray, KernelPCA]
 
 
-@dataclass(frozen=True)
-class SampleSplit:
+@dataclass(frozen=True, eq=False)
+class SampleSplit(Part):
     """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
-
-    train: FloatArray
-    train_codes: IntArray
-    test: FloatArray
-    test_codes: IntArray
 
     @classmethod
     def of(cls, dataset: Dataset, train: IntArray, test: IntArray) -> SampleSplit:
@@ -83,7 +78,7 @@ class SampleSplit:
         coordinates = kernel_pca(gram)
         return coordinates.transform(gram), coordinates
 
-    def accuracy(self, train: FloatArray, test: FloatArray) -> float:
+    def accuracy_of(self, train: FloatArray, test: FloatArray) -> float:
         """Return the share of test samples that 1-NN classifies rightly, both parts as they are mapped."""
         predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes)
         return float(np.mean(predicted == self.test_codes))
@@ -156,35 +151,30 @@ class _Methods:
     _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
 
     def results(self) -> Iterator[RunResult]:
-        if "plain" in self.definition["variants"]:
-            for learner in self.definition["learners"]:
-                yield self._learned((learner, "plain"), None)
-        for variant in ("aligned", "centred"):
-            if variant in self.definition["variants"]:
-                yield from self._aligned(variant)
-        if "cross_validated" in self.definition["variants"]:
-            yield from self._cross_validated()
+        for variant in ("plain", "aligned", "centred", "cross_validated"):
+            if variant not in self.definition["variants"]:
+                continue
+            keys = [(learner, variant) for learner in self.definition["learners"]]
+            try:
+                learned = self._with_kernel(variant)
+            except Exception as error:
+                yield from (failed(error, key, kernel="") for key in keys)
+                continue
+            yield from map(learned, keys)
 
-    def _aligned(self, variant: str) -> Iterator[RunResult]:
-        split, keys = self.split, [(learner, variant) for learner in self.definition["learners"]]
-        align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
-        try:
-            (kernel, _), spent = self.referee.timed(align)
-        except Exception as error:
-            yield from (failed(error, key, kernel="") for key in keys)
-            return
-        yield from (self._learned(key, kernel, spent) for key in keys)
-
-    def _cross_validated(self) -> Iterator[RunResult]:
-        trials = {(learner, "cross_validated"): _Trial(learner) for learner in self.definition["learners"]}
-        try:
-            for kernel in self.candidates:
+    def _with_kernel(self, variant: str) -> Callable[[tuple[str, str]], RunResult]:
+        """Choose the kernel of each learner; return what lets a learner learn with its own."""
+        split, candidates = self.split, self.candidates
+        if variant == "plain":
+            return partial(self._learned, kernel=None)
+        if variant == "cross_validated":
+            trials = {learner: _Trial(learner) for learner in self.definition["learners"]}
+            for kernel in candidates:
                 self._try(kernel, list(trials.values()))
-        except Exception as error:
-            yield from (failed(error, key, kernel="") for key in trials)
-            return
-        for key, trial in trials.items():
-            yield self._chosen(key, trial)
+            return lambda key: self._chosen(key, trials[key[0]])
+        align = partial(aligned_kernel, candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
+        (aligned, _), spent = self.referee.timed(align)
+        return partial(self._learned, kernel=aligned, tuning=spent)
 
     def _try(self, kernel: AnyKernel, trials: Sequence[_Trial]) -> None:
         """Let all trials score a kernel on each fold; raises what its coordinates raise."""
@@ -242,7 +232,7 @@ class _Methods:
             test = split.test
             if kernel is not None and coordinates is not None:
                 test = coordinates.transform(split.test_pairs.gram(kernel, up_to_constant=True))
-            return split.accuracy(train @ projection, test @ projection)
+            return split.accuracy_of(train @ projection, test @ projection)
 
         found, judging = self.referee.timed(accuracy)
         return found, len(projection), prepared.plus(learning).plus(judging)

@@ -23,6 +23,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import linear_map
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.metric_learning.selection import Part
 from kdrbench.reduction.methods import METHODS, ReducerEntry
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
@@ -33,32 +34,23 @@ from kdrbench.suite.systems.league.judges import judge, knn_accuracy, linear_acc
 from kdrbench.suite.systems.league.system import INNER_FOLDS, TUNED
 
 
-@dataclass(frozen=True)
-class Fold:
-    """Rows to learn from and to test, standardised by the statistics of those to learn from."""
-
-    train: FloatArray
-    train_codes: IntArray
-    test: FloatArray
-    test_codes: IntArray
-
-
 @dataclass(frozen=True, eq=False)
-class Learned:
+class Learned(Part):
     """Projected rows (n x q and m x q), and W (d x q) of a map x -> W'x + b that is not constant, else ``None``."""
 
-    train: FloatArray
-    test: FloatArray
     projection: FloatArray | None
 
 
-def fold_of(features: FloatArray, codes: IntArray, number: int, n_folds: int, seed: int) -> Fold:
-    """Return fold ``number`` of a stratified partition that ``seed`` draws; n x d features, n class codes."""
+def fold_of(features: FloatArray, codes: IntArray, number: int, n_folds: int, seed: int) -> Part:
+    """Return fold ``number`` of a stratified partition that ``seed`` draws; n x d features, n class codes.
+
+    Rows are standardised by the statistics of those to learn from.
+    """
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed % 2**32)
     learns, tests = list(folds.split(features, codes))[number]
     scaling = Standardiser.fit(features[learns])
     train, test = scaling.transform(features[learns]), scaling.transform(features[tests])
-    return Fold(train, codes[learns], test, codes[tests])
+    return Part(train, codes[learns], test, codes[tests])
 
 
 def fewer_rows(codes: IntArray, most: int, least: int, rng: np.random.Generator) -> IntArray:
@@ -72,7 +64,7 @@ def fewer_rows(codes: IntArray, most: int, least: int, rng: np.random.Generator)
     return np.sort(np.concatenate(chosen))
 
 
-def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[str, Any]:
+def tune(entry: ReducerEntry, fold: Part, n_components: int, seed: int) -> dict[str, Any]:
     """Return the parameters of the grid that are best by inner cross validation; none where the defaults are.
 
     A candidate that fails on an inner fold loses; where all fail, the defaults are left to fail in the open.
@@ -90,8 +82,7 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
             scores = []
             for part in parts:
                 learned = learn(entry, part, n_components, seed, candidate)
-                rows = learned.train, part.train_codes, learned.test, part.test_codes
-                scores.append(0.5 * (knn_accuracy(*rows) + linear_accuracy(*rows)))
+                scores.append(0.5 * (knn_accuracy(learned) + linear_accuracy(learned)))
             score = float(np.mean(scores))
         except (ImportError, MemoryError):
             raise
@@ -102,7 +93,7 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
     return chosen
 
 
-def fitted(entry: ReducerEntry, fold: Fold, n_components: int, seed: int, parameters: Mapping[str, Any]) -> Any:
+def fitted(entry: ReducerEntry, fold: Part, n_components: int, seed: int, parameters: Mapping[str, Any]) -> Any:
     """Return the method, fitted to the training rows of a fold with ``parameters`` in place of its defaults."""
     model = entry.factory(n_components, seed % 2**31)
     model.set_params(**parameters)
@@ -112,7 +103,7 @@ def fitted(entry: ReducerEntry, fold: Fold, n_components: int, seed: int, parame
         return model.fit(fold.train, fold.train_codes)
 
 
-def projected(model: Any, fold: Fold, n_components: int) -> Learned:
+def projected(model: Any, fold: Part, n_components: int) -> Learned:
     """Return the rows of a fold as a fitted method projects them.
 
     Raises ``InputError`` where there are more columns than ``n_components``.
@@ -123,17 +114,17 @@ def projected(model: Any, fold: Fold, n_components: int) -> Learned:
     projection = linear_map(model, fold.train)
     if projection is not None and (not np.isfinite(projection).all() or not np.linalg.matrix_rank(projection)):
         projection = None
-    return Learned(train, test, projection)
+    return Learned(train, fold.train_codes, test, fold.test_codes, projection)
 
 
 def learn(
-    entry: ReducerEntry, fold: Fold, n_components: int, seed: int, parameters: Mapping[str, Any] | None = None
+    entry: ReducerEntry, fold: Part, n_components: int, seed: int, parameters: Mapping[str, Any] | None = None
 ) -> Learned:
     """Fit a method to a fold and return what it projects the rows to."""
     return projected(fitted(entry, fold, n_components, seed, parameters or {}), fold, n_components)
 
 
-def fold_of_run(batch: Batch, dataset: Dataset, number: int) -> Fold:
+def fold_of_run(batch: Batch, dataset: Dataset, number: int) -> Part:
     """Return fold ``number % folds`` of partition ``number // folds``, the same for all methods and rules."""
     codes, n_folds, most_rows = dataset.labels, batch.definition["folds"], batch.definition["most_rows"]
     rng = rng_of("league rows", batch.dataset, most_rows, batch.seed)
@@ -152,7 +143,7 @@ def run_fold(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> I
             yield failed(error, (count,))
 
 
-def _played(definition: Mapping[str, Any], fold: Fold, count: int, seed: int, referee: Referee) -> RunResult:
+def _played(definition: Mapping[str, Any], fold: Part, count: int, seed: int, referee: Referee) -> RunResult:
     entry, chosen, tuning = METHODS[definition["method"]], dict[str, Any](), Seconds()
     if definition["rules"] == TUNED:
         chosen, tuning = referee.timed(partial(tune, entry, fold, count, seed))
@@ -166,6 +157,6 @@ def _played(definition: Mapping[str, Any], fold: Fold, count: int, seed: int, re
         "chosen": json.dumps(chosen, default=str, sort_keys=True) if chosen else "",
         "n_found": learned.train.shape[1],
         "linear": learned.projection is not None,
-        **judge(learned.train, fold.train_codes, learned.test, fold.test_codes),
+        **judge(learned),
     }
     return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, columns, (count,))

@@ -22,40 +22,42 @@ from sklearn.preprocessing import StandardScaler
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.metric_learning.selection import Part
 
 NEIGHBOURS = 5
 # Distances between more test rows than this are not needed to tell methods apart, and their number is squared.
 MOST_ROWS = 2000
 
 
-def judge(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> dict[str, float]:
+def judge(part: Part) -> dict[str, float]:
     """Return the scores of projected rows (n x q to learn from, m x q to test) by name; each is at most 1.
 
     Raises ``InputError`` unless they are finite and of as many columns.
     """
-    for name, rows, codes in (("training", train, train_codes), ("test", test, test_codes)):
+    train, test = part.train, part.test
+    for name, rows, codes in (("training", train, part.train_codes), ("test", test, part.test_codes)):
         if rows.ndim != 2 or rows.shape[0] != len(codes) or not rows.shape[1] or not np.isfinite(rows).all():
             raise InputError(f"the projected {name} rows must be {len(codes)} rows of finite numbers; got {rows.shape}")
     if train.shape[1] != test.shape[1]:
         raise InputError(f"training rows are projected to {train.shape[1]} columns, test rows to {test.shape[1]}")
     return {
-        "knn_accuracy": knn_accuracy(train, train_codes, test, test_codes),
-        "linear_accuracy": linear_accuracy(train, train_codes, test, test_codes),
-        "distance_correlation": distance_correlation(test[:MOST_ROWS], test_codes[:MOST_ROWS]),
+        "knn_accuracy": knn_accuracy(part),
+        "linear_accuracy": linear_accuracy(part),
+        "distance_correlation": distance_correlation(test[:MOST_ROWS], part.test_codes[:MOST_ROWS]),
     }
 
 
-def knn_accuracy(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> float:
+def knn_accuracy(part: Part) -> float:
     """Return the share of test rows that their nearest training rows classify rightly."""
-    classifier = KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, train_codes)
-    return float(np.mean(classifier.predict(test) == test_codes))
+    classifier = KNeighborsClassifier(min(NEIGHBOURS, len(part.train))).fit(part.train, part.train_codes)
+    return float(np.mean(classifier.predict(part.test) == part.test_codes))
 
 
-def linear_accuracy(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> float:
+def linear_accuracy(part: Part) -> float:
     """Return the share of test rows that logistic regression with penalty 1 classifies rightly."""
-    scaler = StandardScaler().fit(train)
-    classifier = LogisticRegression(max_iter=1000).fit(scaler.transform(train), train_codes)
-    return float(np.mean(classifier.predict(scaler.transform(test)) == test_codes))
+    scaler = StandardScaler().fit(part.train)
+    classifier = LogisticRegression(max_iter=1000).fit(scaler.transform(part.train), part.train_codes)
+    return float(np.mean(classifier.predict(scaler.transform(part.test)) == part.test_codes))
 
 
 def distance_correlation(points: FloatArray, codes: IntArray) -> float:

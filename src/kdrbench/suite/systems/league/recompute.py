@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays, Number, Recomputed, Row
 from kdrbench.suite.systems.ikdr.objectives import Array
-from kdrbench.suite.systems.ikdr.recompute import seed_from, standardiser_of
+from kdrbench.suite.systems.ikdr.recompute import RunSamples, fold_of, seed_from, standardised
 
 _NEIGHBOURS, _MOST_STEPS = 5, 1000
 # Rows of which distances are correlated.
@@ -46,27 +45,17 @@ SCORES = ("knn_accuracy", "linear_accuracy", "distance_correlation")
 Codes = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Fold:
-    """Standardised rows to learn from and to test, with their classes."""
-
-    train: Array
-    train_codes: Codes
-    test: Array
-    test_codes: Codes
-
-
 def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_samples: int) -> Recomputed:
     """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
 
     Folds of a league are small, whatever ``most_samples``. Raises ``InputError`` for an array that is no such map.
     """
-    fold = fold_of(batch.definition, data, int(row["run"]), batch.seed)
+    samples = samples_of(batch.definition, data, int(row["run"]), batch.seed)
     sizes = {
-        "n_train": len(fold.train),
-        "n_test": len(fold.test),
-        "n_features": fold.train.shape[1],
-        "n_classes": len(np.unique(fold.train_codes)),
+        "n_train": len(samples.train),
+        "n_test": len(samples.test),
+        "n_features": samples.train.shape[1],
+        "n_classes": len(np.unique(data.labels[samples.train_rows])),
     }
     numbers = {name: Number(size) for name, size in sizes.items()}
     if row["linear"] != "True":
@@ -77,21 +66,17 @@ def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most_sample
     if name in arrays.get(NOT_STORED, ()):
         return Recomputed(numbers, (), ("scores of maps that the record does not store",))
     if name in arrays:
-        numbers |= scores_of(fold, arrays[name], most)
+        numbers |= scores_of(samples, data.labels, arrays[name], most)
     return Recomputed(numbers, SCORES)
 
 
-def fold_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> Fold:
+def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run``, as docs/league.md says: fold ``run % n_folds`` of a partition of some rows."""
-    n_folds, most = int(definition["folds"]), int(definition["most_rows"])
-    rows = _some_rows(data, most, n_folds, seed)
-    codes = data.labels[rows]
-    partition = seed_from("league partition", data.name, run // n_folds, seed) % 2**32
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=partition).split(rows, codes)
-    learns, tests = list(folds)[run % n_folds]
-    features = data.features[rows]
-    scaled = standardiser_of(features[learns])
-    return Fold(scaled(features[learns]), codes[learns], scaled(features[tests]), codes[tests])
+    n_folds = int(definition["folds"])
+    rows = _some_rows(data, int(definition["most_rows"]), n_folds, seed)
+    partition = seed_from("league partition", data.name, run // n_folds, seed)
+    train, test = fold_of(StratifiedKFold, data.labels[rows], n_folds, run % n_folds, partition)
+    return standardised(data, rows[train], rows[test])
 
 
 def _some_rows(data: Dataset, most: int, least: int, seed: int) -> NDArray[np.intp]:
@@ -106,29 +91,30 @@ def _some_rows(data: Dataset, most: int, least: int, seed: int) -> NDArray[np.in
     return np.sort(np.concatenate(chosen))
 
 
-def scores_of(fold: Fold, projection: NDArray[Any], most: int) -> dict[str, Number]:
-    """Return the scores of a linear map of at most ``most`` columns, and how many it has.
+def scores_of(samples: RunSamples, codes: Codes, projection: NDArray[Any], most: int) -> dict[str, Number]:
+    """Return the scores of a linear map of at most ``most`` columns, and how many it has; ``codes`` are of all rows.
 
     Raises ``InputError`` for an array that is no such map.
     """
-    n_features, is_rounded = fold.train.shape[1], projection.dtype == np.float32
+    n_features, is_rounded = samples.train.shape[1], projection.dtype == np.float32
     if projection.dtype.kind != "f" or projection.ndim != 2 or len(projection) != n_features:
         raise InputError(f"the map is {projection.dtype} {projection.shape}; it needs {n_features} rows")
     if not 0 < projection.shape[1] <= most or not np.isfinite(projection).all():
         raise InputError(f"the map of shape {projection.shape} is none of finite numbers to {most} columns at most")
-    train, test = (rows @ projection.astype(float) for rows in (fold.train, fold.test))
+    train, test = (rows @ projection.astype(float) for rows in (samples.train, samples.test))
+    codes, right = codes[samples.train_rows], codes[samples.test_rows]
     k = min(_NEIGHBOURS, len(train) - 1)
-    neighbours = KNeighborsClassifier(k).fit(train, fold.train_codes)
+    neighbours = KNeighborsClassifier(k).fit(train, codes)
     last, following = neighbours.kneighbors(test, k + 1)[0][:, k - 1 :].T
     n_equal = int((following - last <= _EQUAL[is_rounded] * following).sum())
-    linear, n = _by_logistic_regression(train, fold.train_codes, test), len(test)
-    correlation = distance_correlation(test[:_MOST_ROWS], fold.test_codes[:_MOST_ROWS])
+    linear, n = _by_logistic_regression(train, codes, test), len(test)
+    correlation = distance_correlation(test[:_MOST_ROWS], right[:_MOST_ROWS])
     return {
         "n_found": Number(projection.shape[1]),
         "knn_accuracy": Number(
-            float(np.mean(neighbours.predict(test) == fold.test_codes)), _SHARE + (_ROWS[is_rounded] + n_equal) / n
+            float(np.mean(neighbours.predict(test) == right)), _SHARE + (_ROWS[is_rounded] + n_equal) / n
         ),
-        "linear_accuracy": Number(float(np.mean(linear == fold.test_codes)), _SHARE + _ROWS[is_rounded] / n),
+        "linear_accuracy": Number(float(np.mean(linear == right)), _SHARE + _ROWS[is_rounded] / n),
         "distance_correlation": Number(correlation, _SQUARES[is_rounded] / max(correlation, 0.01)),
     }
 

@@ -349,23 +349,21 @@ def compared(texts: Sequence[str], outcomes: Sequence[int], p: float, detail: st
 def largest_angles(projections: Sequence[FloatArray]) -> list[float]:
     """Return the largest principal angle in degrees of each pair of d x q matrices that have the same shape.
 
-    The basis of each span is made once, and pairs of the same ranks are one stack.
+    The basis of each span is made once.
     """
     spans = [(one.shape, orth(one.astype(float))) for one in projections]
-    stacks: dict[tuple[int, int], list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
-    for (shape, one), (other_shape, other) in combinations(spans, 2):
-        if shape == other_shape and one.size and other.size:
-            narrow, wide = sorted((one, other), key=lambda basis: basis.shape[1])
-            stacks[narrow.shape[1], wide.shape[1]].append((narrow, wide))
-    return [angle for pairs in stacks.values() for angle in _stacked_angles(*map(np.stack, zip(*pairs, strict=True)))]
+    return [
+        _largest_angle(*sorted((one, other), key=lambda basis: basis.shape[1]))
+        for (shape, one), (other_shape, other) in combinations(spans, 2)
+        if shape == other_shape and one.size and other.size
+    ]
 
 
-def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> list[float]:
-    """Return the angles between the spans of pairs of orthonormal bases, by sines where those are more exact."""
-    products = wide.swapaxes(1, 2) @ narrow
-    cosines = np.linalg.svd(products, compute_uv=False)[:, -1]
-    angles = np.arccos(np.minimum(cosines, 1.0))
-    if (small := cosines >= np.sqrt(0.5)).any():
-        rest = narrow[small] - wide[small] @ products[small]
-        angles[small] = np.arcsin(np.minimum(np.linalg.svd(rest, compute_uv=False)[:, 0], 1.0))
-    return list(np.rad2deg(angles).tolist())
+def _largest_angle(narrow: FloatArray, wide: FloatArray) -> float:
+    """Return the angle between the spans of two orthonormal bases, by its sine where that is more exact."""
+    products = wide.T @ narrow
+    cosine = np.linalg.svd(products, compute_uv=False)[-1]
+    angle = np.arccos(min(cosine, 1.0))
+    if cosine >= np.sqrt(0.5):
+        angle = np.arcsin(min(np.linalg.svd(narrow - wide @ products, compute_uv=False)[0], 1.0))
+    return float(np.rad2deg(angle))

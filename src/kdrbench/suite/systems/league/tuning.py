@@ -127,7 +127,7 @@ def tuning_sentence(tuning: Tuning) -> str:
     for judge in ACCURACIES:
         clear = [name for name in tuning.methods if tuning.corrected[judge, name] <= SIGNIFICANT]
         gaining, losing = ([one for one in clear if sign * tuning.gain(one, [judge]) > 0] for sign in (1, -1))
-        found.append(f"by {JUDGES[judge]} {_named(tuning, gaining, 'gain')} and {_named(tuning, losing, 'lose')}")
+        found.append(f"by {JUDGES[judge]} {_named(gaining, 'gain')} and {_named(losing, 'lose')}")
     times = [one for name in tuning.methods if np.isfinite(one := tuning.times_as_long(name))]
     many = counted(len(tuning.methods), "method")
     paid = f"Does tuning pay? Of {many} with parameters to tune, {'; '.join(found)} (signed ranks over data sets)."
@@ -137,7 +137,7 @@ def tuning_sentence(tuning: Tuning) -> str:
     return f"{paid} A fit takes {least:.3g} to {most:.3g} times as long, in the median {middle:.3g}."
 
 
-def _named(tuning: Tuning, names: Sequence[str], verb: str) -> str:
+def _named(names: Sequence[str], verb: str) -> str:
     if not names:
         return f"none {verb}s"
     titles = "; ".join(map(title_of, names))

@@ -52,9 +52,8 @@ _METHOD = {
 SECTIONS: dict[str, Any] = {METHODS: {"type": "object", "propertyNames": NAME, "additionalProperties": _METHOD}}
 _TABLE = report("low_rank", "low-rank kernels", "low_rank.tables:page")
 _FIGURE = report("low_rank", "accuracy, agreement or sweeps", "low_rank.tables:chart_of", is_figure=True)
-_TEXT = report(
-    "low_rank_text", "low-rank kernels", "low_rank.tables:text_page", targets=("lowrank_text",), summary="low_rank"
-)
+_TARGETS = ("lowrank_text",)
+_TEXT = report("low_rank_text", "low-rank kernels", "low_rank.tables:text_page", targets=_TARGETS, summary="low_rank")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +142,7 @@ class LowRankSystem(System):
     def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
         """Return the table of the numbers in the paper's text."""
         papers = tuple(name for name in names if self.reproduces(config["experiments"][name]))
-        return [_TEXT("low_rank_text", papers, targets=("lowrank_text",))] if papers else []
+        return [_TEXT("low_rank_text", papers)] if papers else []
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""

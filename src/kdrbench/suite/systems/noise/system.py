@@ -8,7 +8,7 @@ samples by refitting to permuted labels (:func:`kdrbench.inference.permutation.p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,9 +127,9 @@ def found_in(
     accuracies = []
     for number in range(_FOLDS):
         fold = fold_of(features, codes, number, _FOLDS, seed)
-        learned, known = learn(METHODS[method], fold, n_components, seed), (fold.train_codes, fold.test_codes)
-        own = knn_accuracy(learned.train, known[0], learned.train, known[0])
-        accuracies.append((own, knn_accuracy(learned.train, known[0], learned.test, known[1])))
+        learned = learn(METHODS[method], fold, n_components, seed)
+        own = replace(learned, test=learned.train, test_codes=learned.train_codes)
+        accuracies.append((knn_accuracy(own), knn_accuracy(learned)))
     train, test = np.mean(accuracies, axis=0).tolist()
     scaled = Standardiser.fit(features).transform(features)
     model = build_reducer(method, n_components, seed % 2**31)

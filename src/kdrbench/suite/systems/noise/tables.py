@@ -24,15 +24,11 @@ _NOTE = (
 
 
 def page(source: Source) -> Page:
-    """Return the table of an experiment."""
-    return noise_table(source), sections_of_runs(source.runs)
-
-
-def noise_table(source: Source) -> Table:
-    """Return a row for each data set and method."""
+    """Return the table of an experiment: a row for each data set and method."""
     groups = source.runs.groupby(["dataset", "method"], sort=False)
     rows = [_row(str(dataset), str(method), group) for (dataset, method), group in groups]
-    return Table(source.report.name, source.experiment["title"], _COLUMNS, [rows], [_NOTE], n_labels=2)
+    table = Table(source.report.name, source.experiment["title"], _COLUMNS, [rows], [_NOTE], n_labels=2)
+    return table, sections_of_runs(source.runs)
 
 
 def called_real(runs: pd.DataFrame) -> str:
