@@ -17,13 +17,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.suite.engine.record import column_types
-from kdrbench.suite.findings.finding import (
-    LACKING,
-    UNDECIDED,
-    Finding,
-    listed,
-    undecided,
-)
+from kdrbench.suite.findings.finding import LACKING, UNDECIDED, Finding, listed, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     ONE_TIME,

@@ -58,14 +58,7 @@ from kdrbench.suite.findings.outcome import clean_times, numbers_by_run, steady_
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.scores import Metric
-from kdrbench.suite.systems.ikdr.size_series import (
-    ALL_PAIRS,
-    LETTERS,
-    PowerLaw,
-    SizeSeries,
-    fit_power_law,
-    size_series,
-)
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, LETTERS, PowerLaw, SizeSeries, fit_power_law, size_series
 
 # Half a unit of the last digit that the papers print of a share; costs that are nearer, in per cent, are tied.
 LEVEL, _TIED = 5e-4, 100 * TIE

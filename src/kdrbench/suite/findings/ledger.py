@@ -23,12 +23,7 @@ from kdrbench.suite.findings.ledger_lines import (
     text_lines,
 )
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of, of_papers
-from kdrbench.suite.reports.tables.labels import (
-    dataset_label,
-    kernel_label,
-    low_rank_label,
-    method_label,
-)
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import AXES, find_published
 from kdrbench.suite.reports.tables.significance import interval_words
 from kdrbench.suite.reports.tables.verdicts import Verdict

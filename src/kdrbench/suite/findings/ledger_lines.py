@@ -15,25 +15,14 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.effects import (
-    NO_EFFECT,
-    Effect,
-    Judged,
-    difference_of_cells,
-    effect_of,
-    our_difference,
-)
+from kdrbench.suite.findings.effects import NO_EFFECT, Effect, Judged, difference_of_cells, effect_of, our_difference
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
-from kdrbench.suite.reports.tables.published_numbers import (
-    find_published,
-    printed_table,
-    published_numbers,
-)
+from kdrbench.suite.reports.tables.published_numbers import find_published, printed_table, published_numbers
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
 from kdrbench.suite.systems.ikdr.config import is_scaling

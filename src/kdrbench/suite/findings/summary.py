@@ -16,15 +16,7 @@ from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Claim, share_of
-from kdrbench.suite.findings.ledger import (
-    COUNTED,
-    NONE_KNOWN,
-    Trace,
-    judged,
-    labels_of,
-    place_label,
-    trace_of,
-)
+from kdrbench.suite.findings.ledger import COUNTED, NONE_KNOWN, Trace, judged, labels_of, place_label, trace_of
 from kdrbench.suite.findings.ledger_lines import UNLIKE, Comparison
 from kdrbench.suite.findings.outcome import stopped
 from kdrbench.suite.findings.source import Source
