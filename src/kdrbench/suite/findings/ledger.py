@@ -81,9 +81,10 @@ def trace_of(line: Comparison) -> Trace:
     """Return how a printed number is traced."""
     if line.verdict is Verdict.REPRODUCED:
         return Trace.OURS
-    if str(Verdict.REPRODUCED) in line.protocol_verdict.split("; "):
+    by_protocol = {verdict for _, verdict in line.by_protocol}
+    if Verdict.REPRODUCED in by_protocol:
         return Trace.PROTOCOL
-    stopped = line.verdict is Verdict.STOPPED and Verdict.CLOSE not in line.protocol_verdict.split("; ")
+    stopped = line.verdict is Verdict.STOPPED and Verdict.CLOSE not in by_protocol
     return Trace.OPEN if stopped or not line.why or NONE_KNOWN.search(line.why) else Trace.EXPLAINED
 
 
@@ -127,12 +128,6 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
     readers = {name: _READERS.get(kind, kind) for name, kind in _COLUMNS.items()}
     return [Comparison(**{name: readers[name](word) for name, word in row.items()}) for row in rows]
-
-
-def protocol_text(line: Comparison) -> str:
-    """Return what comes out by the published protocol, each number with its verdict."""
-    runs = zip(line.protocol.split("; "), line.protocol_verdict.split("; "), strict=True)
-    return "; ".join(f"{number}: {verdict}" for number, verdict in runs)
 
 
 def unit_text(line: Comparison) -> str:

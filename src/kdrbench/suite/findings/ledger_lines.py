@@ -104,6 +104,11 @@ class Comparison:
     experiment: str = ""
     first: bool = True
 
+    @property
+    def by_protocol(self) -> list[tuple[str, str]]:
+        """Each number that comes out by the published protocol, with its verdict."""
+        return list(zip(self.protocol.split("; "), self.protocol_verdict.split("; "), strict=True))
+
 
 def printed_line(axes: Axes, **values: Any) -> Comparison:
     """Return the line of a published number, of which no experiment has the cell but for these ``values``."""
