@@ -85,7 +85,7 @@ def _powers(value: float) -> tuple[int, int]:
 
 
 def _with_places_of(spread: float, size: float, between: str, pair: tuple[float, float]) -> str:
-    """Return two numbers to two digits of a spread, or without one to five of the ``size``, whose power is taken out."""
+    """Return two numbers to two digits of a spread, without one to five of a ``size`` whose power is taken out."""
     exponent, power = _powers(size)
     places = 1 - math.floor(math.log10(spread / 10.0**power)) if spread else 4 - exponent + power
     text = between.join(f"{number / 10.0**power:.{max(0, places)}f}" for number in pair)
