@@ -191,25 +191,14 @@ class Chart:
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(self), allow_nan=False)
+        text = json.dumps(self, default=lambda value: vars(value) if is_dataclass(value) else value.item())
+        return json.dumps(json.loads(text, parse_constant=lambda _: None))
 
     @classmethod
     def from_json(cls, text: str) -> Chart:
         """Return the chart that :meth:`to_json` has written; null becomes not-a-number in the points."""
         fields = json.loads(text)
         return cls(**{**fields, "panels": [_panel(panel) for panel in fields["panels"]]})
-
-
-def _finite(value: Any) -> Any:
-    # Not dataclasses.asdict, which copies each number.
-    value = vars(value) if is_dataclass(value) else value
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _panel(fields: dict[str, Any]) -> Panel:
