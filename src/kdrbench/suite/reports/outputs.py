@@ -27,9 +27,8 @@ from kdrbench.suite.systems import system_of
 FIGURE_FOLDER = "figures/"
 _TABLE_KINDS = ("tex", "html", "csv", "json")
 _FIGURE_KINDS = ("pdf", "png", "json")
-# The pages of a summary: those on papers, and each other page with the table that it shows.
-_PAGES_ON_PAPERS = ("what_we_found",)
-SUMMARY_PAGES = (*_PAGES_ON_PAPERS, "metric_learning", "low_rank", "league", "atlas", "noise")
+# The pages of a summary: that on papers, and each other page with the table that it shows.
+SUMMARY_PAGES = ("what_we_found", "metric_learning", "low_rank", "league", "atlas", "noise")
 Paths = Callable[[str, str], list[str]]
 
 
@@ -85,10 +84,10 @@ def dashboard_parts(config: Config) -> list[str]:
 
 
 def summary_pages(config: Config) -> list[str]:
-    """Return the summary's pages: those on papers where an experiment names one, then those on tables."""
-    on_tables = {report.summary for report in reports_of(config)}
-    on_papers = _PAGES_ON_PAPERS if of_papers(config)["run"] else ()
-    return [page for page in SUMMARY_PAGES if page in (*on_papers, *on_tables)]
+    """Return the summary's pages: that on papers where an experiment names one, then those on tables."""
+    there = {report.summary for report in reports_of(config)}
+    there |= {"what_we_found"} if of_papers(config)["run"] else set()
+    return [page for page in SUMMARY_PAGES if page in there]
 
 
 def summary_files(config: Config) -> list[str]:
