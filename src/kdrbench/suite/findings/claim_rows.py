@@ -358,7 +358,7 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
     """Return data set, kernel and method, in our names, for which the table prints a number."""
-    printed = published_numbers(paper=table.paper, table=table.table, setting=table.setting, metric=metric)
+    printed = published_numbers(**vars(table), metric=metric)
     ours = {method: published_name("method", method.removesuffix(f"_{CONVERGED}")) for method in methods}
     return [
         (our_name("dataset", axes["dataset"], table.paper), our_name("kernel", axes["kernel"], table.paper), method)
@@ -370,12 +370,11 @@ def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[P
 
 def _experiments(records: Records, table: PrintedTable, *, protocol: bool) -> list[str]:
     """Return the experiments that name a table, by its own protocol or by that of the authors' code."""
-    place = {"paper": table.paper, "table": table.table, "setting": table.setting}
     published = {name: one.get("published", {}) for name, one in records.config.get("experiments", {}).items()}
     return [
         name
         for name, axes in published.items()
-        if place.items() <= axes.items() and bool(axes.get("protocol")) is protocol
+        if vars(table).items() <= axes.items() and bool(axes.get("protocol")) is protocol
     ]
 
 
@@ -388,11 +387,7 @@ def cells_of_experiment(
 
 
 def cells_of(
-    source: str,
-    runs: pd.DataFrame,
-    experiments: Sequence[str],
-    required: Sequence[Place],
-    protocol: tuple[Split, int],
+    source: str, runs: pd.DataFrame, experiments: Sequence[str], required: Sequence[Place], protocol: tuple[Split, int]
 ) -> Coverage:
     """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
     split, n_runs = protocol

@@ -65,11 +65,6 @@ class Finding:
     measure: str = ""
     power: str = ""
 
-    @property
-    def is_undecided(self) -> bool:
-        """Whether the records lack what a decision needs."""
-        return self.decision is UNDECIDED
-
     def with_note(self, note: str) -> Finding:
         """Return the same finding with another sentence behind its note."""
         return replace(self, note=f"{self.note} {note}".strip())

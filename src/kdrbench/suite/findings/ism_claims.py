@@ -224,12 +224,7 @@ def decided_by_exponents(
 
 
 def exponents(
-    records: Records,
-    *,
-    of: str,
-    methods: Sequence[str],
-    regions: Mapping[str, Mapping[str, Any]],
-    **declared: Any,
+    records: Records, *, of: str, methods: Sequence[str], regions: Mapping[str, Mapping[str, Any]], **declared: Any
 ) -> Finding:
     """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
 
@@ -362,7 +357,7 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
     within: dict[str, Any] = {"holds": f"gap >= -{apart}", "number": "-gap", "extreme": "at most {most:.3f} behind"}
     judge = partial(gaps_hold, among="complete", opened="not complete", unit="cell", **within)
     finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
-    if finding.is_undecided:
+    if finding.decision is UNDECIDED:
         return finding
     printed, timed = (
         gaps(coverage.rows, "time_s").reindex(columns=place)

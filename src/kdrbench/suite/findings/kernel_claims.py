@@ -216,7 +216,7 @@ def decided_by_data(records: Records, test: Test, *, dataset: str) -> Finding:
     if is_stand_in and len(rows):
         note = f"There it would be {finding.decision}: {finding.evidence}."
         finding = replace(finding, decision=UNDECIDED, evidence="on the stand-in: gyrB is not public", note=note)
-    return finding.with_note(left_out) if finding.is_undecided else finding
+    return finding.with_note(left_out) if finding.decision is UNDECIDED else finding
 
 
 def _of_enough_draws(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
