@@ -388,11 +388,7 @@ def _printed_experiments(paper: str, config: Config) -> list[str]:
 def _iterations_line(
     axes: Axes, runs: pd.DataFrame, by_protocol: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
 ) -> Comparison:
-    """Return how many runs ended within the printed range; by runs of another protocol where there are no others.
-
-    What was left out or not made is said: without the cells of slow runs, those of the quick ones are compared with
-    nothing.
-    """
+    """Return how many runs ended within the printed range; by runs of another protocol where there are no others."""
     of_method, kept = (
         rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, by_protocol)
     )
@@ -402,6 +398,7 @@ def _iterations_line(
     if not line.runs:
         line, reasons = _within(axes, of_method, names), left_out
     skipped = of_method[of_method["status"] == str(Status.SKIPPED)]
+    # Without the cells of slow runs, those of the quick ones are compared with nothing.
     cells, of_kept, of_skipped = (
         set(zip(rows["dataset"], rows["kernel"], strict=True)) for rows in (of_method, kept, skipped)
     )

@@ -139,11 +139,7 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
 
 
 def _ticks(scale: Scale, values: list[Any]) -> dict[str, Any]:
-    """Return ticks of a logarithmic axis where Plotly has none or too many.
-
-    At 1, 2 and 5 where there are one to three decades, where it would label every digit; at powers of two, where it
-    knows those of ten only.
-    """
+    """Return ticks of a logarithmic axis where Plotly would label every digit, or knows powers of ten only."""
     positive = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
     if not positive:
         return {}
