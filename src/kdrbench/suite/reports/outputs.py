@@ -12,7 +12,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from kdrbench.datasets.load import is_picture
@@ -115,15 +114,15 @@ def optima_file(name: str) -> str:
     return f"results/{OPTIMA}/{name}.npz"
 
 
-def _providers_of(config: Config, need: str) -> list[str]:
-    """Return the experiments whose systems store what reports of other systems need."""
-    return [name for name in config["run"] if need in system_of(config["experiments"][name]).provides]
+def _atlases(config: Config) -> list[str]:
+    """Return the experiments whose systems store the best solutions that reports of other systems need."""
+    return [name for name in config["run"] if OPTIMA in system_of(config["experiments"][name]).provides]
 
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
-    """Return the experiments whose runs a table or figure waits for: those shown, and providers of its needs."""
-    providers = chain(*(_providers_of(config, need) for need in report.needs))
-    return frozenset((*report.experiments, *(name for name in providers if _concerns(config, name, report))))
+    """Return the experiments whose runs a table or figure waits for: those shown, and atlases that it needs."""
+    atlases = _atlases(config) if OPTIMA in report.needs else []
+    return frozenset((*report.experiments, *(name for name in atlases if _concerns(config, name, report))))
 
 
 def _concerns(config: Config, atlas: str, report: Report) -> bool:
@@ -144,7 +143,7 @@ def report_sources(config: Config, report: Report, paths: Paths, stored: Iterabl
     datasets = [dataset for name in report.experiments for dataset in config["experiments"][name].get("datasets", ())]
     for need in report.needs:
         if need == OPTIMA:
-            atlases = {optima_file(name): _concerns(config, name, report) for name in _providers_of(config, OPTIMA)}
+            atlases = {optima_file(name): _concerns(config, name, report) for name in _atlases(config)}
             sources += [path for path in (*atlases, *stored) if atlases.get(path, True)]
         elif need == DATA:
             sources += [f"results/{DATA}/{dataset}.npz" for dataset in datasets]
@@ -222,7 +221,7 @@ def report_jobs(config: Config) -> list[ReportJob]:
 
 def stored_optima(config: Config, job: ReportJob) -> list[str]:
     """Return the file of best known solutions that a job stores: that of the atlas whose rows it merges."""
-    return [optima_file(job.merged)] if job.merged in _providers_of(config, OPTIMA) else []
+    return [optima_file(job.merged)] if job.merged in _atlases(config) else []
 
 
 def job_sources(config: Config, job: ReportJob, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
