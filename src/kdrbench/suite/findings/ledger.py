@@ -138,8 +138,6 @@ def unit_text(line: Comparison) -> str:
 
 def interval_text(line: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
-    if line.low is None or line.high is None:
-        return ""
     # The KPCA trick prints shares, others per cent.
     share = line.metric == Metric.ACCURACY and "%" not in line.ours
     return interval_words("share" if share else line.metric, line.low, line.high)
