@@ -131,7 +131,7 @@ def test_a_method_with_the_iterates_of_another_is_beside_its_runs():
     ("changes", "trace"),
     [
         ({"verdict": Verdict.REPRODUCED}, Trace.OURS),
-        ({"verdict": Verdict.DIFFERS, "protocol_verdict": "close; reproduced"}, Trace.PROTOCOL),
+        ({"verdict": Verdict.DIFFERS, "protocol": "1; 2", "protocol_verdict": "close; reproduced"}, Trace.PROTOCOL),
         ({"verdict": Verdict.CLOSE, "protocol_verdict": "close", "why": "other rows"}, Trace.EXPLAINED),
         ({"verdict": Verdict.DIFFERS, "why": "no setting is known that meets it"}, Trace.OPEN),
         ({"verdict": Verdict.DIFFERS, "why": ""}, Trace.OPEN),

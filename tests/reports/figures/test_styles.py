@@ -2,7 +2,7 @@
 
 import pytest
 
-from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
+from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, kernel_colours, styles_of
 from kdrbench.suite.systems.ikdr.cost_against_time import chart_of, profile_chart
 from kdrbench.suite.systems.ikdr.size_series import SizeSeries, scaling_chart
@@ -40,7 +40,7 @@ def test_methods_of_a_reference_have_colour_and_symbol_of_their_method_and_thin_
     for name in names:
         own, reference = styles[name], styles[f"{name}_reference"]
         assert (reference.colour, reference.symbol) == (own.colour, own.symbol)
-        assert (own.line.is_thin, reference.line.is_thin) == (False, True)
+        assert [Series("a", [1.0], [1.0], line=one.line).is_thin for one in (own, reference)] == [False, True]
     assert styles["ism_reference"].line != styles["ism_converged_reference"].line
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +13,7 @@ from kdrbench.solvers.registry import METHODS
 from kdrbench.suite.engine.system import FINDINGS
 from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness, traces_of
 from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
+from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,
@@ -48,7 +47,7 @@ from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
 _ONE_SOLVER = "A comparison needs two solvers beside controls; add another one to the experiment."
-_WORDS = tomllib.loads(files(__package__).joinpath("answers.toml").read_text(encoding="utf-8"))
+_WORDS = declared("words")
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.suite.engine.record import column_types
-from kdrbench.suite.findings.finding import (
-    LACKING,
-    UNDECIDED,
-    Finding,
-    listed,
-    undecided,
-)
+from kdrbench.suite.findings.finding import LACKING, UNDECIDED, Finding, listed, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     ONE_TIME,
@@ -157,15 +151,10 @@ def _cell_name(source: str, dataset: str, kernel: str, method: str) -> str:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The rows of the cells that there are of those a claim needs, and, in words, the cells that lack.
-
-    ``lane`` says in which way methods were run: as the authors ran them, as their own papers publish them, or until
-    they converge.
-    """
+    """The rows of the cells that there are of those a claim needs, and, in words, the cells that lack."""
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
     missing: tuple[str, ...] = ()
-    lane: str = ""
 
     def __add__(self, other: Coverage) -> Coverage:
         rows = pd.concat([self.rows, other.rows], ignore_index=True) if len(self.rows) else other.rows
@@ -277,29 +266,31 @@ def lanes_of(
     converged: bool = True,
     bounds: bool = True,
     timed: bool = False,
-) -> list[Coverage]:
-    """Return the cells by the authors' code, those of methods as published, and their ``converged`` variants.
+) -> dict[str, Coverage]:
+    """Return by lane the cells by the authors' code, those of methods as published, and ``converged`` variants.
 
     With ``timed`` only those of the latter two whose times nothing disturbed.
     """
     chosen = partial(timed_cells, records, tables) if timed else partial(printed_cells, records, tables, metric)
     authors = authors_cells(records, tables, methods)
     datasets = ", ".join(map(dataset_label, authors.rows["dataset"].unique())) if len(authors.rows) else ""
-    lanes = {f"by the authors' code on {datasets}": authors if bounds else authors.without_early()}
-    lanes[AS_PUBLISHED] = chosen(methods, bounds=bounds)
+    lanes = {
+        f"by the authors' code on {datasets}": authors if bounds else authors.without_early(),
+        AS_PUBLISHED: chosen(methods, bounds=bounds),
+    }
     if converged:
         variants = chosen([f"{name}_{CONVERGED}" for name in methods if name in _HAVE_VARIANTS], bounds=bounds)
         if len(rows := variants.rows):
             variants = replace(variants, rows=rows.assign(method=rows["method"].str.removesuffix(f"_{CONVERGED}")))
         lanes[CONVERGED] = variants
-    return [replace(cells, lane=lane) for lane, cells in lanes.items()]
+    return lanes
 
 
-def decided_in_lanes(lanes: Sequence[Coverage], judge: Judge) -> Finding:
+def decided_in_lanes(lanes: Mapping[str, Coverage], judge: Judge) -> Finding:
     """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
-    findings = {lane.lane: decided_on(lane, judge) for lane in lanes if len(lane.rows)}
+    findings = {lane: decided_on(cells, judge) for lane, cells in lanes.items() if len(cells.rows)}
     if not findings:
-        return decided_on(lanes[1], judge)
+        return decided_on(lanes[AS_PUBLISHED], judge)
     first = next(iter(findings.values()))
     if [*findings] == [AS_PUBLISHED]:
         return first
@@ -367,7 +358,7 @@ def timed_cells(records: Records, tables: Tables, methods: Sequence[str], *, bou
 
 def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
     """Return data set, kernel and method, in our names, for which the table prints a number."""
-    printed = published_numbers(paper=table.paper, table=table.table, setting=table.setting, metric=metric)
+    printed = published_numbers(**vars(table), metric=metric)
     ours = {method: published_name("method", method.removesuffix(f"_{CONVERGED}")) for method in methods}
     return [
         (our_name("dataset", axes["dataset"], table.paper), our_name("kernel", axes["kernel"], table.paper), method)
@@ -379,12 +370,11 @@ def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[P
 
 def _experiments(records: Records, table: PrintedTable, *, protocol: bool) -> list[str]:
     """Return the experiments that name a table, by its own protocol or by that of the authors' code."""
-    place = {"paper": table.paper, "table": table.table, "setting": table.setting}
     published = {name: one.get("published", {}) for name, one in records.config.get("experiments", {}).items()}
     return [
         name
         for name, axes in published.items()
-        if place.items() <= axes.items() and bool(axes.get("protocol")) is protocol
+        if vars(table).items() <= axes.items() and bool(axes.get("protocol")) is protocol
     ]
 
 
@@ -397,11 +387,7 @@ def cells_of_experiment(
 
 
 def cells_of(
-    source: str,
-    runs: pd.DataFrame,
-    experiments: Sequence[str],
-    required: Sequence[Place],
-    protocol: tuple[Split, int],
+    source: str, runs: pd.DataFrame, experiments: Sequence[str], required: Sequence[Place], protocol: tuple[Split, int]
 ) -> Coverage:
     """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
     split, n_runs = protocol

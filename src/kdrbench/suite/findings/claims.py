@@ -20,7 +20,7 @@ from kdrbench.suite.findings.claim_rows import (
     printed_cells,
     timed_cells,
 )
-from kdrbench.suite.findings.finding import Claim, Finding
+from kdrbench.suite.findings.finding import UNDECIDED, Claim, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.systems import build_system
@@ -53,9 +53,9 @@ def _declared(entry: Mapping[str, Any]) -> Claim:
     declared = _with_tables(entry.get(evidence, {}))
 
     def decide(records: Records) -> Finding:
-        finding = _EVIDENCE[evidence](records, judge, **declared)
+        found = _EVIDENCE[evidence](records, judge, **declared)
         # What a reader should know beside a decision is no news where there is none.
-        return finding if finding.is_undecided else finding.with_note(entry.get("note", ""))
+        return found if found.decision is UNDECIDED else found.with_note(entry.get("note", ""))
 
     axes = (entry["words"], entry["paper"], entry.get("where", ""))
     return Claim(*axes, decide, entry["holds"], entry.get("threshold", "none"))
@@ -91,7 +91,7 @@ def _paper_of(experiment: str, records: Records) -> str:
 def _with_departures(claim: Claim, found: Finding, records: Records) -> Finding:
     """Return what was found; undecided, it says which runs of the paper's experiments were left out, and why."""
     left_out = [reason for reason in records.left_out if _paper_of(reason[0], records) in claim.paper.split(", ")]
-    if not (found.is_undecided and left_out):
+    if not (found.decision is UNDECIDED and left_out):
         return found
     return found.with_note(f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}.")
 

@@ -65,11 +65,6 @@ class Finding:
     measure: str = ""
     power: str = ""
 
-    @property
-    def is_undecided(self) -> bool:
-        """Whether the records lack what a decision needs."""
-        return self.decision is UNDECIDED
-
     def with_note(self, note: str) -> Finding:
         """Return the same finding with another sentence behind its note."""
         return replace(self, note=f"{self.note} {note}".strip())
@@ -185,11 +180,7 @@ def _decided(
     evidence: str = "",
     note: str = "",
 ) -> Finding:
-    """Return the claim that cases decide, each with its ``decision`` and ``number``.
-
-    Open cases and those whose interval allows for both may turn out either way: the claim is decided where all outcomes
-    give one decision.
-    """
+    """Return the claim that cases decide; open and unclear ones may turn out either way (:func:`only_decision`)."""
     n_total, counts = len(cases), cases["decision"].value_counts()
     n_holding, n_open, n_unclear = (int(counts.get(str(each), 0)) for each in (CONFIRMED, UNDECIDED, INDISTINCT))
     share, numbers = share_of(n_holding, n_total, unit), cases["number"][cases["number"] > above].tolist()

@@ -58,14 +58,7 @@ from kdrbench.suite.findings.outcome import clean_times, numbers_by_run, steady_
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.scores import Metric
-from kdrbench.suite.systems.ikdr.size_series import (
-    ALL_PAIRS,
-    LETTERS,
-    PowerLaw,
-    SizeSeries,
-    fit_power_law,
-    size_series,
-)
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, LETTERS, PowerLaw, SizeSeries, fit_power_law, size_series
 
 # Half a unit of the last digit that the papers print of a share; costs that are nearer, in per cent, are tied.
 LEVEL, _TIED = 5e-4, 100 * TIE
@@ -231,12 +224,7 @@ def decided_by_exponents(
 
 
 def exponents(
-    records: Records,
-    *,
-    of: str,
-    methods: Sequence[str],
-    regions: Mapping[str, Mapping[str, Any]],
-    **declared: Any,
+    records: Records, *, of: str, methods: Sequence[str], regions: Mapping[str, Mapping[str, Any]], **declared: Any
 ) -> Finding:
     """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
 
@@ -369,7 +357,7 @@ def clusters_comparable(records: Records, *, tables: Tables, rivals: Sequence[st
     within: dict[str, Any] = {"holds": f"gap >= -{apart}", "number": "-gap", "extreme": "at most {most:.3f} behind"}
     judge = partial(gaps_hold, among="complete", opened="not complete", unit="cell", **within)
     finding = decided_in_lanes(lanes_of(records, tables, Metric.NMI, methods, converged=False), judge)
-    if finding.is_undecided:
+    if finding.decision is UNDECIDED:
         return finding
     printed, timed = (
         gaps(coverage.rows, "time_s").reindex(columns=place)

@@ -61,10 +61,7 @@ def _rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
 
 
 def _cells(kpca: pd.DataFrame, *variants: str) -> tuple[pd.DataFrame, str]:
-    """Return the mean accuracy of each variant in the paper's 30 cells, and in words which splits are missing.
-
-    The mean is NaN where a split has no accuracy; ``open`` is whether a limit stopped one.
-    """
+    """Return the mean accuracy of each variant in the paper's 30 cells, NaN where a split has none; what is missing."""
     datasets = sorted({axes["dataset"] for axes in published_numbers(paper=PAPER)})
     index = pd.MultiIndex.from_product([datasets, TABLES], names=_CELL)
     rows, columns = _rows(kpca, *variants), list(variants)
@@ -109,10 +106,7 @@ def versions_win(records: Records, *, variant: str, least_won: int, most_lost: i
 
 
 def _gains(kpca: pd.DataFrame) -> tuple[pd.Series, str]:
-    """Return the accuracy of cross-validated kernels less that of aligned ones by cell, and which splits are missing.
-
-    A cell without either is left out.
-    """
+    """Return by cell the gain of cross-validated kernels over aligned ones, and which splits are missing."""
     cells, missing = _cells(kpca, CROSS_VALIDATED, ALIGNED)
     if cells["open"].any():
         missing = missing or f"splits that were not stopped at a limit, of {_names(cells.index[cells['open']])}"
@@ -216,7 +210,7 @@ def decided_by_data(records: Records, test: Test, *, dataset: str) -> Finding:
     if is_stand_in and len(rows):
         note = f"There it would be {finding.decision}: {finding.evidence}."
         finding = replace(finding, decision=UNDECIDED, evidence="on the stand-in: gyrB is not public", note=note)
-    return finding.with_note(left_out) if finding.is_undecided else finding
+    return finding.with_note(left_out) if finding.decision is UNDECIDED else finding
 
 
 def _of_enough_draws(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -262,10 +256,7 @@ def _beside_trace_one(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def _sweep_ratios(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]:
-    """Return the sweeps of a method over those of von Neumann with trace one, how many are lower bounds, and are open.
-
-    Sweeps at which the method was stopped are a lower bound; those that are open have no ratio.
-    """
+    """Return the sweeps of a method over von Neumann's with trace one, how many are lower bounds, and are open."""
     both = _beside_trace_one(rows, method)
     has_number = both["sweeps_theirs"] > 0
     is_open = both["open"] | (both["open_theirs"] & ~has_number)

@@ -23,12 +23,7 @@ from kdrbench.suite.findings.ledger_lines import (
     text_lines,
 )
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, experiments_of, of_papers
-from kdrbench.suite.reports.tables.labels import (
-    dataset_label,
-    kernel_label,
-    low_rank_label,
-    method_label,
-)
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import AXES, find_published
 from kdrbench.suite.reports.tables.significance import interval_words
 from kdrbench.suite.reports.tables.verdicts import Verdict
@@ -86,9 +81,10 @@ def trace_of(line: Comparison) -> Trace:
     """Return how a printed number is traced."""
     if line.verdict is Verdict.REPRODUCED:
         return Trace.OURS
-    if str(Verdict.REPRODUCED) in line.protocol_verdict.split("; "):
+    by_protocol = {verdict for _, verdict in line.by_protocol}
+    if Verdict.REPRODUCED in by_protocol:
         return Trace.PROTOCOL
-    stopped = line.verdict is Verdict.STOPPED and Verdict.CLOSE not in line.protocol_verdict.split("; ")
+    stopped = line.verdict is Verdict.STOPPED and Verdict.CLOSE not in by_protocol
     return Trace.OPEN if stopped or not line.why or NONE_KNOWN.search(line.why) else Trace.EXPLAINED
 
 
@@ -134,12 +130,6 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     return [Comparison(**{name: readers[name](word) for name, word in row.items()}) for row in rows]
 
 
-def protocol_text(line: Comparison) -> str:
-    """Return what comes out by the published protocol, each number with its verdict."""
-    runs = zip(line.protocol.split("; "), line.protocol_verdict.split("; "), strict=True)
-    return "; ".join(f"{number}: {verdict}" for number, verdict in runs)
-
-
 def unit_text(line: Comparison) -> str:
     """Return the unit of a number that is not printed in that of ours, as "in units of 1000", or nothing."""
     number = find_published(**{axis: getattr(line, axis) for axis in AXES})
@@ -148,8 +138,6 @@ def unit_text(line: Comparison) -> str:
 
 def interval_text(line: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
-    if line.low is None or line.high is None:
-        return ""
     # The KPCA trick prints shares, others per cent.
     share = line.metric == Metric.ACCURACY and "%" not in line.ours
     return interval_words("share" if share else line.metric, line.low, line.high)

@@ -15,25 +15,14 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.effects import (
-    NO_EFFECT,
-    Effect,
-    Judged,
-    difference_of_cells,
-    effect_of,
-    our_difference,
-)
+from kdrbench.suite.findings.effects import NO_EFFECT, Effect, Judged, difference_of_cells, effect_of, our_difference
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
-from kdrbench.suite.reports.tables.published_numbers import (
-    find_published,
-    printed_table,
-    published_numbers,
-)
+from kdrbench.suite.reports.tables.published_numbers import find_published, printed_table, published_numbers
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
 from kdrbench.suite.systems.ikdr.config import is_scaling
@@ -114,6 +103,11 @@ class Comparison:
     why: str = NO_EXPERIMENT
     experiment: str = ""
     first: bool = True
+
+    @property
+    def by_protocol(self) -> list[tuple[str, str]]:
+        """Each number that comes out by the published protocol, with its verdict."""
+        return list(zip(self.protocol.split("; "), self.protocol_verdict.split("; "), strict=True))
 
 
 def printed_line(axes: Axes, **values: Any) -> Comparison:
@@ -394,11 +388,7 @@ def _printed_experiments(paper: str, config: Config) -> list[str]:
 def _iterations_line(
     axes: Axes, runs: pd.DataFrame, by_protocol: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
 ) -> Comparison:
-    """Return how many runs ended within the printed range; by runs of another protocol where there are no others.
-
-    What was left out or not made is said: without the cells of slow runs, those of the quick ones are compared with
-    nothing.
-    """
+    """Return how many runs ended within the printed range; by runs of another protocol where there are no others."""
     of_method, kept = (
         rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, by_protocol)
     )
@@ -408,6 +398,7 @@ def _iterations_line(
     if not line.runs:
         line, reasons = _within(axes, of_method, names), left_out
     skipped = of_method[of_method["status"] == str(Status.SKIPPED)]
+    # Without the cells of slow runs, those of the quick ones are compared with nothing.
     cells, of_kept, of_skipped = (
         set(zip(rows["dataset"], rows["kernel"], strict=True)) for rows in (of_method, kept, skipped)
     )

@@ -16,15 +16,7 @@ from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Claim, share_of
-from kdrbench.suite.findings.ledger import (
-    COUNTED,
-    NONE_KNOWN,
-    Trace,
-    judged,
-    labels_of,
-    place_label,
-    trace_of,
-)
+from kdrbench.suite.findings.ledger import COUNTED, NONE_KNOWN, Trace, judged, labels_of, place_label, trace_of
 from kdrbench.suite.findings.ledger_lines import UNLIKE, Comparison
 from kdrbench.suite.findings.outcome import stopped
 from kdrbench.suite.findings.source import Source
@@ -188,11 +180,8 @@ def _example(line: Comparison) -> str:
     """Return where a number is printed, and it beside ours."""
     parts = (paper_label(line.paper), place_label(line.table), *labels_of(line))
     shown = f"{', '.join(part for part in parts if part != '-')}: {line.published} printed, {line.ours} here"
-    verdicts = line.protocol_verdict.split("; ")
-    if Verdict.REPRODUCED not in verdicts:
-        return shown
-    by_protocol = line.protocol.split("; ")[verdicts.index(Verdict.REPRODUCED)]
-    return f"{shown}, {by_protocol.partition(' (')[0]} by the authors' protocol"
+    met = next((number for number, verdict in line.by_protocol if verdict == Verdict.REPRODUCED), "")
+    return f"{shown}, {met.partition(' (')[0]} by the authors' protocol" if met else shown
 
 
 def _ascent(known: pd.DataFrame) -> str:

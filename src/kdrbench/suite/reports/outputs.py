@@ -12,7 +12,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from kdrbench.datasets.load import is_picture
@@ -27,9 +26,8 @@ from kdrbench.suite.systems import system_of
 FIGURE_FOLDER = "figures/"
 _TABLE_KINDS = ("tex", "html", "csv", "json")
 _FIGURE_KINDS = ("pdf", "png", "json")
-# The pages of a summary: those on papers, and each other page with the table that it shows.
-_PAGES_ON_PAPERS = ("what_we_found",)
-SUMMARY_PAGES = (*_PAGES_ON_PAPERS, "metric_learning", "low_rank", "league", "atlas", "noise")
+# The pages of a summary: that on papers, and each other page with the table that it shows.
+SUMMARY_PAGES = ("what_we_found", "metric_learning", "low_rank", "league", "atlas", "noise")
 Paths = Callable[[str, str], list[str]]
 
 
@@ -85,10 +83,10 @@ def dashboard_parts(config: Config) -> list[str]:
 
 
 def summary_pages(config: Config) -> list[str]:
-    """Return the summary's pages: those on papers where an experiment names one, then those on tables."""
-    on_tables = {report.summary for report in reports_of(config)}
-    on_papers = _PAGES_ON_PAPERS if of_papers(config)["run"] else ()
-    return [page for page in SUMMARY_PAGES if page in (*on_papers, *on_tables)]
+    """Return the summary's pages: that on papers where an experiment names one, then those on tables."""
+    there = {report.summary for report in reports_of(config)}
+    there |= {"what_we_found"} if of_papers(config)["run"] else set()
+    return [page for page in SUMMARY_PAGES if page in there]
 
 
 def summary_files(config: Config) -> list[str]:
@@ -116,15 +114,15 @@ def optima_file(name: str) -> str:
     return f"results/{OPTIMA}/{name}.npz"
 
 
-def _providers_of(config: Config, need: str) -> list[str]:
-    """Return the experiments whose systems store what reports of other systems need."""
-    return [name for name in config["run"] if need in system_of(config["experiments"][name]).provides]
+def _atlases(config: Config) -> list[str]:
+    """Return the experiments whose systems store the best solutions that reports of other systems need."""
+    return [name for name in config["run"] if OPTIMA in system_of(config["experiments"][name]).provides]
 
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
-    """Return the experiments whose runs a table or figure waits for: those shown, and providers of its needs."""
-    providers = chain(*(_providers_of(config, need) for need in report.needs))
-    return frozenset((*report.experiments, *(name for name in providers if _concerns(config, name, report))))
+    """Return the experiments whose runs a table or figure waits for: those shown, and atlases that it needs."""
+    atlases = _atlases(config) if OPTIMA in report.needs else []
+    return frozenset((*report.experiments, *(name for name in atlases if _concerns(config, name, report))))
 
 
 def _concerns(config: Config, atlas: str, report: Report) -> bool:
@@ -145,7 +143,7 @@ def report_sources(config: Config, report: Report, paths: Paths, stored: Iterabl
     datasets = [dataset for name in report.experiments for dataset in config["experiments"][name].get("datasets", ())]
     for need in report.needs:
         if need == OPTIMA:
-            atlases = {optima_file(name): _concerns(config, name, report) for name in _providers_of(config, OPTIMA)}
+            atlases = {optima_file(name): _concerns(config, name, report) for name in _atlases(config)}
             sources += [path for path in (*atlases, *stored) if atlases.get(path, True)]
         elif need == DATA:
             sources += [f"results/{DATA}/{dataset}.npz" for dataset in datasets]
@@ -223,7 +221,7 @@ def report_jobs(config: Config) -> list[ReportJob]:
 
 def stored_optima(config: Config, job: ReportJob) -> list[str]:
     """Return the file of best known solutions that a job stores: that of the atlas whose rows it merges."""
-    return [optima_file(job.merged)] if job.merged in _providers_of(config, OPTIMA) else []
+    return [optima_file(job.merged)] if job.merged in _atlases(config) else []
 
 
 def job_sources(config: Config, job: ReportJob, paths: Paths, stored: Iterable[str] = ()) -> list[str]:

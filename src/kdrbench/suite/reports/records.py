@@ -139,13 +139,11 @@ def stored_arrays(folder: Path, trace_file: str, wanted: Collection[str] | None 
     """
     path = (folder / trace_file).with_suffix(".npz")
     try:
-        arrays = arrays_in(path, wanted=wanted)
+        arrays, fault = arrays_in(path, wanted=wanted), "it is not there"
     except UnreadableError as error:
-        fault = str(error)
-    else:
-        if arrays is not None:
-            return arrays
-        fault = "it is not there"
+        arrays, fault = None, str(error)
+    if arrays is not None:
+        return arrays
     raise DamagedError(
         f"{visible(str(path))} cannot be read ({fault}); take it from where it was written, or delete the job's rows "
         "and start the workflow again, which makes it of the workspaces"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.suite.findings.finding import DECISION_RULES
-from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label, protocol_text, unit_text
+from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label, unit_text
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.outputs import tables_of
@@ -36,7 +36,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 def environment() -> jinja2.Environment:
     """Return what fills in the templates of the dashboard and the site; a filter is called like its function."""
     filters = [paper_label, order_of, slug, place_label, dataset_label, kernel_label, method_label, method_in_text]
-    filters += [interval_text, unit_text, protocol_text, labels_of, ratio_text, gap_text, wins_text, meaning]
+    filters += [interval_text, unit_text, labels_of, ratio_text, gap_text, wins_text, meaning]
     made = plain_environment()
     made.filters.update({function.__name__: function for function in filters})
     rules = {"decision_rules": DECISION_RULES, "converged_means": CONVERGED_MEANS}

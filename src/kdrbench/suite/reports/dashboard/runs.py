@@ -99,8 +99,8 @@ def _plain(name: str, value: Any) -> Any:
     Costs have eight digits, shares four, other numbers three, times of day no fractions of a second, and hashes of
     definitions their first digits: the page is looked at, and the merged tables beside it have all.
     """
-    if isinstance(value, float | np.floating):
-        return brief(float(value), 8 if name in _EXACT else 4 if name in _SHARES else 3)
+    if isinstance(value, float):
+        return brief(value, 8 if name in _EXACT else 4 if name in _SHARES else 3)
     if isinstance(value, str) and name in _SHORTENED:
         return value[: _SHORTENED[name]]
-    return value.item() if isinstance(value, np.generic) else value
+    return value

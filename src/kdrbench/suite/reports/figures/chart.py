@@ -22,31 +22,20 @@ from kdrbench.palette import COLOURS as COLOURS
 
 
 class Line(StrEnum):
-    """How a line is broken, by its name or lengths in Plotly; dots are for methods of a reference, and thin."""
+    """How a line is broken, by its name or lengths in Plotly; names.toml has more, for solvers alone.
+
+    Dots are for methods of a reference, and thin.
+    """
 
     SOLID = "solid"
     DASHED = "dash"
     DOTTED = "dot"
-    DASH_DOT = "dashdot"
-    LONG_DASHED = "longdash"
-    LONG_DASH_DOT = "longdashdot"
-    TWO_DASHES = "9px,4px,9px,12px"
-    DASH_TWO_DOTS = "16px,5px,3px,5px,3px,5px"
-    CLOSE_DASHES = "12px,3px"
-    CLOSE_DASH_DOT = "12px,3px,2px,3px"
-    SHORT_DASH_DOT = "5px,2px,2px,2px"
-    SHORT_DASH_TWO_DOTS = "5px,2px,2px,2px,2px,2px"
     DOTS = "2px,4px"
     TWO_DOTS = "2px,3px,2px,9px"
 
-    @property
-    def is_thin(self) -> bool:
-        """Whether it is a line of methods of a reference."""
-        return self in (Line.DOTS, Line.TWO_DOTS)
-
 
 class Symbol(StrEnum):
-    """What marks the points of a series; a cross says that a run was stopped."""
+    """What marks the points of a series, see also names.toml; a cross says that a run was stopped."""
 
     NONE = "none"
     DOT = "dot"
@@ -56,12 +45,6 @@ class Symbol(StrEnum):
     DIAMOND = "diamond"
     PENTAGON = "pentagon"
     STAR = "star"
-    HEXAGON = "hexagon"
-    TRIANGLE_DOWN = "triangle-down"
-    TRIANGLE_LEFT = "triangle-left"
-    TRIANGLE_RIGHT = "triangle-right"
-    TALL_DIAMOND = "diamond-tall"
-    OCTAGON = "octagon"
 
 
 Pixels = NDArray[np.uint8]
@@ -106,9 +89,9 @@ class Series:
     x: list[float] | list[str]
     y: list[float]
     mark: Mark = Mark.LINE
-    symbol: Symbol = Symbol.NONE
+    symbol: str = Symbol.NONE
     colour: int = 0
-    line: Line = Line.SOLID
+    line: str = Line.SOLID
     faint: bool = False
     group: str = ""
     lower: list[float] | None = None
@@ -135,6 +118,11 @@ class Series:
             part = getattr(self, name)
             parts[name] = part and [part[place] for place in places]
         return replace(self, **parts)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether its line is that of a method of a reference."""
+        return self.line in (Line.DOTS, Line.TWO_DOTS)
 
     @property
     def hue(self) -> str:
@@ -203,25 +191,14 @@ class Chart:
 
     def to_json(self) -> str:
         """Return the chart as JSON; numbers that are not finite become null."""
-        return json.dumps(_finite(self), allow_nan=False)
+        text = json.dumps(self, default=lambda value: vars(value) if is_dataclass(value) else value.item())
+        return json.dumps(json.loads(text, parse_constant=lambda _: None))
 
     @classmethod
     def from_json(cls, text: str) -> Chart:
         """Return the chart that :meth:`to_json` has written; null becomes not-a-number in the points."""
         fields = json.loads(text)
         return cls(**{**fields, "panels": [_panel(panel) for panel in fields["panels"]]})
-
-
-def _finite(value: Any) -> Any:
-    # Not dataclasses.asdict, which copies each number.
-    value = vars(value) if is_dataclass(value) else value
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _panel(fields: dict[str, Any]) -> Panel:
@@ -232,10 +209,9 @@ def _panel(fields: dict[str, Any]) -> Panel:
 def _series(fields: dict[str, Any]) -> Series:
     parts = {name: fields[name] for name in _PARTS if fields.get(name) is not None}
     points = {name: [math.nan if value is None else value for value in part] for name, part in parts.items()}
-    named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
     # Records of earlier versions have a further part of points.
     known = {name: value for name, value in fields.items() if name != "absolute"}
-    return Series(**{**known, **points, **named})
+    return Series(**{**known, **points, "mark": Mark(fields["mark"])})
 
 
 def to_png(pixels: Pixels) -> str:

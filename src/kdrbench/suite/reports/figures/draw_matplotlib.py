@@ -172,7 +172,7 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
 
 def _draw_points(axes: Axes, series: Series) -> Artist:
     line = "none" if series.mark is Mark.POINTS else _LOOKS["lines"][series.line]
-    symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
+    symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol == Symbol.NONE else series.symbol
     (handle,) = axes.plot(
         series.x,
         series.y,
@@ -180,7 +180,7 @@ def _draw_points(axes: Axes, series: Series) -> Artist:
         marker=_LOOKS["symbols"][symbol],
         markersize=3,
         color=series.hue,
-        linewidth=0.4 if series.faint else 0.7 if series.line.is_thin else 1.2,
+        linewidth=0.4 if series.faint else 0.7 if series.is_thin else 1.2,
         alpha=0.3 if series.faint else 1.0,
         drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
         label=series.key,

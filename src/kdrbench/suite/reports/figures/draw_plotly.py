@@ -15,7 +15,7 @@ from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Mark, Pan
 from kdrbench.suite.reports.tables.numbers import brief
 
 # Those whose names differ from ours.
-_SYMBOLS = {Symbol.NONE: "circle", Symbol.DOT: "circle", Symbol.CROSS: "x-thin", Symbol.TRIANGLE: "triangle-up"}
+_SYMBOLS = {"none": "circle", "dot": "circle", "cross": "x-thin", "triangle": "triangle-up"}
 _UNSEEN = {"visible": False}
 # Pixels of the letters of named rows, of which there may be two dozen.
 _NAMED = 10
@@ -71,11 +71,11 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
         return [{"type": "bar", "marker": {"color": series.hue}, **shown, **(_whiskers(series, *band) if band else {})}]
     line = {
         "color": series.hue,
-        "width": 1.0 if series.faint else 1.3 if series.line.is_thin else 2.2,
-        "dash": str(series.line),
+        "width": 1.0 if series.faint else 1.3 if series.is_thin else 2.2,
+        "dash": series.line,
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }
-    marked = series.mark is Mark.POINTS or series.symbol is not Symbol.NONE
+    marked = series.mark is Mark.POINTS or series.symbol != Symbol.NONE
     mode = "markers" if series.mark is Mark.POINTS else "lines+markers" if marked else "lines"
     edge = {"type": "scatter", "mode": "lines", "line": {**line, "width": 0}, "hoverinfo": "skip", **common}
     # Two lines without ink, the area between them filled.
@@ -107,8 +107,8 @@ def _pointed_at(series: Series, panel: Panel) -> dict[str, Any]:
 
 def _marker(series: Series) -> dict[str, Any]:
     # A thin cross is all outline.
-    line = {"width": 1.8 if series.symbol is Symbol.CROSS else 0, "color": series.hue}
-    return {"symbol": _SYMBOLS.get(series.symbol, str(series.symbol)), "size": 7, "color": series.hue, "line": line}
+    line = {"width": 1.8 if series.symbol == Symbol.CROSS else 0, "color": series.hue}
+    return {"symbol": _SYMBOLS.get(series.symbol, series.symbol), "size": 7, "color": series.hue, "line": line}
 
 
 def _layout(panel: Panel) -> dict[str, Any]:
@@ -139,11 +139,7 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
 
 
 def _ticks(scale: Scale, values: list[Any]) -> dict[str, Any]:
-    """Return ticks of a logarithmic axis where Plotly has none or too many.
-
-    At 1, 2 and 5 where there are one to three decades, where it would label every digit; at powers of two, where it
-    knows those of ten only.
-    """
+    """Return ticks of a logarithmic axis where Plotly would label every digit, or knows powers of ten only."""
     positive = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
     if not positive:
         return {}

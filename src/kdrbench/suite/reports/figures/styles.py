@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line, Symbol
+from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line
 from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables.labels import is_converged, stem_of
 
@@ -27,8 +27,8 @@ class Style:
     """``colour`` counts through :data:`kdrbench.suite.reports.figures.chart.COLOURS`."""
 
     colour: int
-    line: Line
-    symbol: Symbol
+    line: str
+    symbol: str
 
 
 def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
@@ -74,4 +74,4 @@ def _style(name: str, place: tuple[int, int]) -> Style:
     number, colour = place
     variant = name.removeprefix(stem_of(name)).lstrip("_") or "plain"
     line, symbol = _LOOKS["rounds"][number].get(variant, _LOOKS["escaping"])
-    return Style(colour, Line(line), Symbol(symbol))
+    return Style(colour, line, symbol)

@@ -109,15 +109,14 @@ def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:
 
 def bound_of(runs: pd.DataFrame) -> str:
     """Return what is printed in place of a time that is only bounded, because runs were stopped; or nothing."""
-    there, bound = set(runs["status"]), ""
-    for status, printed in (
-        (Status.TIME_LIMIT, "> " + numbers.duration(float(runs["time_limit_s"].max()))),
-        (Status.MEMORY_LIMIT, f"> {runs['memory_limit_mib'].max():g} MiB"),
-        (Status.FAILED, "failed"),
-        (Status.SKIPPED, "> budget"),
-    ):
-        bound = printed if str(status) in there else bound
-    return bound
+    there = set(runs["status"])
+    printed = {
+        Status.SKIPPED: "> budget",
+        Status.FAILED: "failed",
+        Status.MEMORY_LIMIT: f"> {runs['memory_limit_mib'].max():g} MiB",
+        Status.TIME_LIMIT: f"> {numbers.duration(float(runs['time_limit_s'].max()))}",
+    }
+    return next((words for status, words in printed.items() if str(status) in there), "")
 
 
 def ikdr_cells(

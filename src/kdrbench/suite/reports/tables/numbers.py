@@ -57,15 +57,12 @@ def quantity(mean: float, std: float | None = None) -> str:
     """
     if not _is_plain(mean, std):
         return _digits(mean, std)
-    exponent, power = _powers(mean)
-    scaled = mean / 10.0**power
     if std is None:
-        text = _significant(scaled, 5)
+        power = _powers(mean)[1]
+        text = _significant(mean / 10.0**power, 5)
         return f"{text}e{power}" if power else text
-    spread = std / 10.0**power if std > _ROUNDING * abs(mean) else 0.0
-    places = _places(spread, exponent - power)
-    text = f"{scaled:.{places}f} {PLUS_MINUS} {spread:.{places}f}"
-    return f"({text})e{power}" if power else text
+    spread = std if std > _ROUNDING * abs(mean) else 0.0
+    return _with_places_of(spread, mean, f" {PLUS_MINUS} ", (mean, spread))
 
 
 def interval(low: float, high: float) -> str:
@@ -77,11 +74,8 @@ def interval(low: float, high: float) -> str:
     largest = max(abs(low), abs(high))
     if not _is_plain(low, high):
         return f"{_digits(low, None)} to {_digits(high, None)}"
-    exponent, power = _powers(largest)
     half = (high - low) / 2
-    places = _places(half / 10.0**power if half > _ROUNDING * largest else 0.0, exponent - power)
-    first, last = (f"{end / 10.0**power:.{places}f}" for end in (low, high))
-    return f"({first} to {last})e{power}" if power else f"{first} to {last}"
+    return _with_places_of(half if half > _ROUNDING * largest else 0.0, largest, " to ", (low, high))
 
 
 def _powers(value: float) -> tuple[int, int]:
@@ -90,9 +84,12 @@ def _powers(value: float) -> tuple[int, int]:
     return exponent, exponent if exponent >= 6 or exponent < -3 else 0
 
 
-def _places(spread: float, exponent: int) -> int:
-    """Return the decimals that give two digits of a spread, or without one five of a number with that exponent."""
-    return max(0, 1 - math.floor(math.log10(spread))) if spread > 0 else max(0, 4 - exponent)
+def _with_places_of(spread: float, size: float, between: str, pair: tuple[float, float]) -> str:
+    """Return two numbers to two digits of a spread, without one to five of a ``size`` whose power is taken out."""
+    exponent, power = _powers(size)
+    places = 1 - math.floor(math.log10(spread / 10.0**power)) if spread else 4 - exponent + power
+    text = between.join(f"{number / 10.0**power:.{max(0, places)}f}" for number in pair)
+    return f"({text})e{power}" if power else text
 
 
 def rounded(value: float, digits: int) -> float | None:

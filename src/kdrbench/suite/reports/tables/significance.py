@@ -57,8 +57,10 @@ def _student(metric: str, mean: float, std: float, n: int) -> tuple[float, float
     return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
 
 
-def interval_words(metric: str, low: float, high: float) -> str:
-    """Return "95.1% to 99.4%", "-1329 to -1293": the ends of an interval in the unit and places of the number."""
+def interval_words(metric: str, low: float | None, high: float | None) -> str:
+    """Return "95.1% to 99.4%", "-1329 to -1293": an interval in the unit and places of the number, if there is one."""
+    if low is None or high is None:
+        return ""
     shown = FORMATS.get(metric, quantity)
     return interval(low, high) if shown is quantity else f"{shown(low, None)} to {shown(high, None)}"
 
@@ -71,7 +73,7 @@ def meaning(what: str, over: str, interval: str = "", said: str = "") -> str:
 def meaning_of_cell(what: str, metric: str, cell: Cell, *, unit: str = "run", shown: str = "", said: str = "") -> str:
     """Return what a cell is; ``unit`` is what its runs are called, ``shown`` the metric as which it is printed."""
     over = f"{cell.counted} of {counted(cell.runs, unit)}" if cell.runs else f"no {unit}"
-    return meaning(what, over, _words(shown or metric, interval_of(metric, cell)), said)
+    return meaning(what, over, interval_words(shown or metric, *interval_of(metric, cell)), said)
 
 
 def meaning_of_mean(what: str, metric: str, values: pd.Series, *, unit: str = "run") -> str:
@@ -80,12 +82,7 @@ def meaning_of_mean(what: str, metric: str, values: pd.Series, *, unit: str = "r
     over = f"{len(known)} of {counted(len(values), unit)}"
     enough = len(known) > 1
     ends = _student(metric, float(known.mean()), float(known.std()), len(known)) if enough else (None, None)
-    return meaning(what, over, _words(metric, ends))
-
-
-def _words(metric: str, interval: Interval) -> str:
-    low, high = interval
-    return "" if low is None or high is None else interval_words(metric, low, high)
+    return meaning(what, over, interval_words(metric, *ends))
 
 
 def p_text(p: float | None) -> str:
