@@ -16,8 +16,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.provenance import calibration_s, drift_columns
 from kdrbench.suite.engine.publish import merge_records
-from kdrbench.suite.engine.rows import unclocked
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import RunResult, unclocked
 from kdrbench.suite.findings.outcome import clean_times, steady_times
 from support.made_up import provenance
 from support.misbehaving import Misbehaving

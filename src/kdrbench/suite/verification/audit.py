@@ -37,11 +37,10 @@ from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
-from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
+from kdrbench.suite.engine.provenance import now, software_and_machine, write_evidence
 from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
-from kdrbench.suite.engine.rows import now
 from kdrbench.suite.experiments.results import record_in
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification.record import Finding, Record
