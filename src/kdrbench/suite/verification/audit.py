@@ -36,7 +36,7 @@ from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
+from kdrbench.suite.engine.identity import ATTESTATIONS, STEP, append_attestation, steps_of
 from kdrbench.suite.engine.provenance import now, software_and_machine, write_evidence
 from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
@@ -89,11 +89,11 @@ class Audit:
         return [finding for run in self.runs for finding in run.findings]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        """The runs, and those that differ, by component and revisions."""
+    def steps(self) -> list[dict[str, Any]]:
+        """The runs, and those that differ, by component and revisions, as attestations have them."""
         made = [(name, *step, bool(run.findings)) for run in self.runs for name, step in run.steps.items()]
         cells, differing = Counter(one[:3] for one in made), Counter(one[:3] for one in made if one[3])
-        return tuple(Step(*step, cells[step], differing[step]) for step in sorted(cells))
+        return [dict(zip(STEP, (*step, cells[step], differing[step]), strict=True)) for step in sorted(cells)]
 
 
 def drawn(batches: Sequence[Batch], rng: np.random.Generator) -> Iterator[Batch]:
@@ -330,17 +330,15 @@ def _word(value: object) -> str:
 def attest(results: Path, found: Audit, seed: int) -> str:
     """Append what was found to the attestations beside the results, and return it in a line."""
     made = software_and_machine()
-    append_attestation(
-        results,
-        Attestation(
-            now(),
-            seed,
-            len(found.runs),
-            sum(bool(run.findings) for run in found.runs),
-            **{name: made[name] for name in ("machine", "processor", "git_commit")},
-            **write_evidence(results),
-            steps=found.steps,
-        ),
-    )
-    safe = sum(not step.differing for step in found.steps)
+    audit = {
+        "date": now(),
+        "seed": seed,
+        "cells": len(found.runs),
+        "differing": sum(bool(run.findings) for run in found.runs),
+        **{name: made[name] for name in ("machine", "processor", "git_commit")},
+        **write_evidence(results),
+        "steps": found.steps,
+    }
+    append_attestation(results, audit)
+    safe = sum(not step["differing"] for step in found.steps)
     return f"attested: {safe} of {counted(len(found.steps), 'component')}, in {results / ATTESTATIONS}"
