@@ -256,7 +256,7 @@ class _Job:
             memory_mib=process.memory_mib,
             memory_meter=MEMORY_METER,
             involuntary_switches=process.involuntary_switches,
-            **unclocked(process, results.values(), evaluation_s)._asdict(),
+            **unclocked(process, results.values(), evaluation_s),
             contaminated=None,
             time_limit_s=limits.time_s,
             memory_limit_mib=limits.memory_mib,

@@ -9,7 +9,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import click
 import numpy as np
@@ -257,32 +257,27 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-class Unclocked(NamedTuple):
-    """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether too much work was done in them."""
-
-    unclocked_s: float | None = None
-    evaluation_s: float | None = None
-    unaccounted: bool | None = None
-
-
-def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> Unclocked:
+def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> dict[str, Any]:
     """Return what the clocks of a run do not cover, from what its guardian has seen of its process.
+
+    ``unclocked_s`` are wall seconds outside all clocks; ``unaccounted`` says whether too much work was done in them.
 
     Work on the machine by others adds to wall seconds, and to no process's CPU seconds. A run is not judged where it
     left no result, or the system does not say what the referee took of the CPU (``evaluation_s``), which is measured in
     the batch: the seconds of one evaluation, times the evaluations that the trace shows.
     """
+    unknown = dict.fromkeys(("unclocked_s", "evaluation_s", "unaccounted"))
     clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
     if not clocked:
-        return Unclocked()
+        return unknown
     wall_s, cpu_s = max(clocked)
     outside_s = process.wall_s - wall_s
     if evaluation_s is None or cpu_s is None:
-        return Unclocked(outside_s)
+        return unknown | {"unclocked_s": outside_s}
     worked_s = process.cpu_s - cpu_s - evaluation_s
     # A clock that claims more than the whole process took is wrong as well.
     unaccounted = worked_s > max(_LEAST_S, _SHARE * cpu_s) or outside_s < -_LEAST_S
-    return Unclocked(outside_s, evaluation_s, unaccounted)
+    return {"unclocked_s": outside_s, "evaluation_s": evaluation_s, "unaccounted": unaccounted}
 
 
 def row_message(message: object) -> str:
