@@ -138,8 +138,7 @@ class Packing:
         if lines:
             there = {row.axes for row in rows}
             n_jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
-            counts = counts_of(rows, lines, n_jobs, len(bundles) - n_jobs)
-            made.counts = counts | {"projections_not_stored": not_stored}
+            made.counts = counts_of(lines, n_jobs, len(bundles) - n_jobs, not_stored)
         return made
 
     def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
@@ -191,18 +190,17 @@ def check_licence(word: str) -> None:
         raise InputError(f"--licence is {word!r}; it must be a word of the SPDX list, such as CC-BY-4.0 or CC0-1.0")
 
 
-def counts_of(
-    rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], n_jobs: int, n_missing: int
-) -> dict[str, Any]:
-    """Return how many rows and jobs there are of an experiment, and how they were made."""
+def counts_of(lines: Sequence[Mapping[str, Any]], n_jobs: int, n_missing: int, not_stored: int) -> dict[str, Any]:
+    """Return how many rows and jobs there are of an experiment, and how they were made; ``lines`` are its table."""
     return {
-        "rows": len(rows),
+        "rows": len(lines),
         "jobs": n_jobs,
         "jobs_missing": n_missing,
         "complete": not n_missing,
-        "timed": sum(row.provenance.timed for row in rows),
+        "timed": sum(line["timed"] for line in lines),
         "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
-        "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),
+        "uncommitted": sum(bool(line["git_dirty"]) for line in lines),
+        "projections_not_stored": not_stored,
     }
 
 

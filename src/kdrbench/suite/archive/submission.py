@@ -57,15 +57,12 @@ def write_submission(record: PackedRecord, submission: PackedRecord, place: Path
             writer.add(name, submission.content(name))
     # The record as it is with the layer, of which every file is read here.
     after = PackedRecord(record.place, (*record.parts, *submission.parts))
-    counts = {name: _counts(after, name) for name in config["run"]}
+    counts = {}
+    for name in config["run"]:
+        jobs = after.jobs(name, config["experiments"][name]["system"])
+        not_stored = sum(job.not_stored for job in jobs.values())
+        counts[name] = counts_of(merged_lines(rows_of(jobs)), len(jobs), 0, not_stored)
     writer.finish({"kdrbench_version": __version__, "complete": True, "experiments": counts}, {})
-
-
-def _counts(record: PackedRecord, name: str) -> dict[str, Any]:
-    """Return what a manifest says of an experiment that is complete."""
-    jobs = record.jobs(name, record.config["experiments"][name]["system"])
-    rows, not_stored = rows_of(jobs), sum(job.not_stored for job in jobs.values())
-    return counts_of(rows, merged_lines(rows), len(jobs), 0) | {"projections_not_stored": not_stored}
 
 
 def _rules_of(record: PackedRecord) -> dict[str, Any]:
