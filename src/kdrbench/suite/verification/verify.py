@@ -277,18 +277,14 @@ def _chosen(
             break
         name = computed[place][0].dataset
         if name not in tried:
-            tried[name] = _why_missing(data_of[name])
+            tried[name] = ""
+            try:
+                data_of[name]()
+            except DataError as error:
+                tried[name] = str(error)
         if not tried[name]:
             chosen.add(place)
     return chosen, {name: why for name, why in tried.items() if why}
-
-
-def _why_missing(load: Callable[[], Dataset]) -> str:
-    try:
-        load()
-    except DataError as error:
-        return str(error)
-    return ""
 
 
 @lru_cache(maxsize=2)
