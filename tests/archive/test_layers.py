@@ -7,8 +7,7 @@ import pytest
 
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.suite.archive import manifest_of, parts_of
-from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened, record_at
 from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import arrays_in

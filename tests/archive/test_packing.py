@@ -21,9 +21,8 @@ from kdrbench.files import write_text
 from kdrbench.suite.archive import folder
 from kdrbench.suite.archive.arrays import ArrayWriter, read_arrays
 from kdrbench.suite.archive.folder import PackedFolder, Writer
-from kdrbench.suite.archive.layers import Job, record_at
+from kdrbench.suite.archive.layers import Job, opened, record_at, unpack
 from kdrbench.suite.archive.traces import SIDE, Trace
-from kdrbench.suite.archive.unpack import opened, unpack
 from kdrbench.suite.findings.nearness import ACCURACIES, until
 from kdrbench.suite.reports.records import read_runs
 from support.command_line import kdrbench

@@ -6,7 +6,7 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.systems.ikdr.objectives import Pairs, members_of, second_order, stationarity
 from kdrbench.suite.systems.ikdr.recompute import TOLERANCES
