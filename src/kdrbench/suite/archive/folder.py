@@ -6,7 +6,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +78,14 @@ class PackedFolder:
             return parse_csv(self.content(name).decode("utf-8"))[1]
         except ValueError as error:
             raise DamagedError(f"{self.place / name} is no table: {in_words(error)}") from error
+
+    def read_lines(self, name: str, read: Callable[[Mapping[str, str]], None], fault: str) -> None:
+        """Read each line of a table, where there is one; ``DamagedError`` with the ``fault`` of one that it cannot."""
+        for number, line in enumerate(self.rows(name) if name in self.manifest["files"] else (), 2):
+            try:
+                read(line)
+            except (KeyError, ValueError, TypeError) as error:
+                raise DamagedError(f"{self.place}: line {number} of {name} {fault} ({in_words(error)})") from error
 
 
 class Writer:

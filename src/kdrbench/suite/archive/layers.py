@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,10 @@ from joblib import Parallel, delayed
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, replacing, write_bytes, write_text
 from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packed, parts_of
-from kdrbench.suite.archive.arrays import Arrays, read_arrays
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder
-from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
+from kdrbench.suite.archive.run_data import Job, Jobs, Run, read_arrays, read_traces, run_of
 from kdrbench.suite.engine.identity import ATTESTATIONS
-from kdrbench.suite.engine.publish import JobFiles, array_place, merged_lines, write_table
-from kdrbench.suite.engine.recomputed import NOT_STORED
+from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
 from kdrbench.suite.engine.record import Record, record_json
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import CONFIG, MERGED, read_frozen, read_merged, write_systems
@@ -38,41 +36,6 @@ from kdrbench.suite.systems import SYSTEMS, build_system, system_name
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
-
-
-@dataclass
-class Job:
-    """What a job leaves: rows, the points of its trace by run, and arrays by name."""
-
-    records: list[Record] = field(default_factory=list)
-    points: Points = field(default_factory=dict)
-    arrays: Arrays = field(default_factory=dict)
-
-    @property
-    def not_stored(self) -> int:
-        """How many projections of its runs the record does not store."""
-        return sum(array.size for name, array in self.arrays.items() if f"/{NOT_STORED}_" in name)
-
-    def without(self, runs: Collection[Run]) -> Job:
-        """Return the job without these runs."""
-        gone = arrays_of(self.arrays, runs)
-        return Job(
-            [record for record in self.records if run_of(record) not in runs],
-            {run: points for run, points in self.points.items() if run not in runs},
-            {name: array for name, array in self.arrays.items() if name not in gone},
-        )
-
-    def joined(self, other: Job) -> Job:
-        """Return the job with the runs of another."""
-        return Job(self.records + other.records, self.points | other.points, self.arrays | other.arrays)
-
-
-def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
-    """Return the arrays that some runs left."""
-    return {name: array for name, array in arrays.items() if array_place(name)[::2] in runs}
-
-
-Jobs = dict[str, Job]
 
 
 def rows_of(jobs: Mapping[str, Job]) -> list[Record]:

@@ -16,10 +16,20 @@ from typing import Any
 from kdrbench import __version__
 from kdrbench.errors import DamagedError, InputError, counted, in_words
 from kdrbench.suite.archive import template
-from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import ARRAYS, CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, TRACES, Writer
-from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
-from kdrbench.suite.archive.traces import BestKnown, Points, run_of, write_traces
+from kdrbench.suite.archive.layers import PackedRecord, read_rows, rows_of, without
+from kdrbench.suite.archive.run_data import (
+    MOST_OF_A_CELL,
+    ArrayWriter,
+    BestKnown,
+    Job,
+    Jobs,
+    Places,
+    Points,
+    arrays_of,
+    run_of,
+    write_traces,
+)
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -170,14 +180,14 @@ class Packing:
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
-        arrays, jobs = ArrayWriter(name, places), {}
+        arrays, jobs = ArrayWriter(name, places), Jobs()
         for path, records in made.fresh.items():
             files, runs = JobFiles.of(self.results, path), set(map(run_of, records))
-            jobs[path] = records, {run: points for run, points in _points(files.traces).items() if run in runs}
+            points = {run: one for run, one in _points(files.traces).items() if run in runs}
+            jobs[path] = Job(records, points)
             arrays.add(path, arrays_of(arrays_in(files.findings) or {}, runs))
-        beside = {path: (job.records, job.points) for path, job in made.below.items()}
         drawn = not is_redrawn(self.grid.config["experiments"][name])
-        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn)
+        write_traces(writer, name, jobs, self.known, beside=made.below, drawn=drawn)
         arrays.write(writer)
         return arrays.n_left_out
 
