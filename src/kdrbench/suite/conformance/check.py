@@ -158,10 +158,7 @@ class Contract(ABC):
         environment = dict(os.environ)
         self._work(self._build(), self._inputs())
         if left := processes.forks_left():
-            raise Fault(
-                f"it left {counted(left, 'process', 'processes')} behind",
-                _LEFT,
-            )
+            raise Fault(f"it left {counted(left, 'process', 'processes')} behind", _LEFT)
         for name, (read, advice) in _STATE.items():
             if read() != before[name]:
                 raise Fault(f"it changes {name} of the whole process", advice)
@@ -282,21 +279,18 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     The second check lets the plug-in work for the first time. Where it or the API is at fault, the others would only
     say so again and are left out.
     """
-    for module in _contract(subject).late:
+    contract = contract_of(subject)
+    for module in contract.late:
         import_module(module)
-    for number, one in enumerate(all_checks(subject)):
+    for number, one in enumerate(contract.all_checks()):
         finding = ask_apart(one, time_limit_s)
         yield finding
         if finding.fault and number < 2:
             return
 
 
-def all_checks(subject: Subject) -> list[Check]:
-    """Return the checks of the subject's kind, none of which has been asked yet."""
-    return _contract(subject).all_checks()
-
-
-def _contract(subject: Subject) -> Contract:
-    module = import_module("kdrbench.suite.conformance.contracts")
-    contract: type[Contract] = getattr(module, KINDS[subject.kind].contract)
+def contract_of(subject: Subject) -> Contract:
+    """Return the contract of the subject's kind, of which nothing has been asked yet."""
+    contracts = import_module("kdrbench.suite.conformance.contracts")
+    contract: type[Contract] = getattr(contracts, KINDS[subject.kind].contract)
     return contract(subject.place, subject.options)

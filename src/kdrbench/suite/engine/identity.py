@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 from kdrbench.errors import DamagedError, in_words
@@ -32,7 +33,6 @@ from kdrbench.suite.engine.batch import Batch
 _UNDECLARED = "0.1"
 # Batches by the hash of their definition.
 Known = Mapping[str, Batch]
-_NONE_KNOWN: Known = {}
 # A file of audits beside results or a packed record, a line of JSON each, which is only appended to.
 ATTESTATIONS = "attestations.jsonl"
 # What an audit says of each component: revisions of rows and code, cells that were made again, and those that differ.
@@ -80,7 +80,9 @@ class Requirements:
     attested: Attested = field(default_factory=Attested)
 
 
-def reasons(row: Mapping[str, Any], batch: Batch, required: Requirements, known: Known = _NONE_KNOWN) -> list[str]:
+def reasons(
+    row: Mapping[str, Any], batch: Batch, required: Requirements, known: Known = MappingProxyType({})
+) -> list[str]:
     """Return in words why the run of a row is to be made again; empty where the row can be used.
 
     ``row`` holds the columns of a record by name. The batch that it was made for may be among those ``known``.

@@ -57,7 +57,7 @@ Turns = Generator[None, None, _Outcome]
 MOST_TOGETHER = 16
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
-# How memory is measured (:mod:`.isolation.memory`); earlier rows have ``cgroup`` where the kernel did it.
+# How memory is measured (:mod:`.isolation.processes`); earlier rows have ``cgroup`` where the kernel did it.
 MEMORY_METER = "sampled"
 CONTAMINATED_RATIO = 1.1
 # What a system's scores say of the referee, beside the columns of its record.
