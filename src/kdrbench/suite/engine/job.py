@@ -332,7 +332,7 @@ def _supervised(
             results[key] = replace(one, clocked_s=clocked_s, clocked_cpu_s=cpu_s)
     if len(results) == len(keys):
         return process, results
-    missing = classify_exit(process, files, context.limits)
+    missing = classify_exit(process, context.limits)
     if killed or blaming:
         missing = replace(missing, message=f"{missing.message}, twice")
     return process, {key: results.get(key, missing) for key in keys}

@@ -214,7 +214,7 @@ def _warm(times: list[Seconds]) -> dict[str, Any]:
     }
 
 
-def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunResult:
+def classify_exit(process: ProcessExit, limits: Limits) -> RunResult:
     """Return the result of the rows for which the run handed none over, from how its process ended."""
     if process.end is Exit.TIME_LIMIT:
         return RunResult(Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s")

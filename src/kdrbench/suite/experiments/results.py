@@ -226,7 +226,7 @@ def read_words(path: Path, kind: type[Record], content: bytes | None = None) -> 
 def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     """Return the record of a row's cells; ``RecordError`` for one that its column may not hold."""
     types = column_types(kind)  # type: ignore[arg-type]
-    return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+    return record_of({name: _value(words[name], types[name]) for name in types}, kind)
 
 
 def was_disturbed(words: Mapping[str, str]) -> bool:
@@ -259,7 +259,7 @@ def _unreadable(path: Path, fault: str) -> RecordError:
     )
 
 
-def _value(name: str, word: str, allowed: Any) -> Any:
+def _value(word: str, allowed: Any) -> Any:
     """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
     kinds = kinds_of(allowed)
     if not word and NoneType in kinds:
