@@ -243,12 +243,7 @@ class _Job:
         work.workspace.append([self._row(batch, number, key, results[key], known, made) for key in keys])
 
     def _provenance(
-        self,
-        batch: Batch,
-        results: Results,
-        process: ProcessExit,
-        evaluation_s: float | None,
-        began: Mapping[str, Any],
+        self, batch: Batch, results: Results, process: ProcessExit, evaluation_s: float | None, began: Mapping[str, Any]
     ) -> Provenance:
         limits = self.context.limits
         return Provenance(
