@@ -31,7 +31,6 @@ from kdrbench.suite.archive.run_data import (
     write_traces,
 )
 from kdrbench.suite.csv_files import csv_text
-from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.provenance import EVIDENCE
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
@@ -50,20 +49,6 @@ _OTHERS = (("checks", ".json"), ("optima", ".npz"), (SUBMITTED, ".py"))
 _METHODS = ("solvers", "baselines")
 _AGAIN = "run `kdrbench submit` again with the rules of the record"
 _ANOTHER = "pack another record: name a folder for it with --out, without --layer"
-
-
-@dataclass
-class _Experiment:
-    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, counts."""
-
-    fresh: dict[str, list[Record]]
-    below: Jobs
-    counts: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def fresh_rows(self) -> list[Record]:
-        """The rows that are written."""
-        return [record for records in self.fresh.values() for record in records]
 
 
 @dataclass(frozen=True)
@@ -90,8 +75,12 @@ class Packing:
         """
         writer, places = Writer(place), Places()
         self._add(writer, CONFIGURATION, self.grid.to_json().encode())
-        made = {name: self._experiment(writer, name, places) for name in self.grid.experiments}
-        made = {name: experiment for name, experiment in made.items() if experiment.counts}
+        made: dict[str, Jobs] = {}
+        counts: dict[str, dict[str, Any]] = {}
+        for name in self.grid.experiments:
+            fresh, below = self._compared(name)
+            if fresh or rows_of(below):
+                made[name], counts[name] = fresh, self._experiment(writer, name, fresh, below, places)
         if not made:
             raise InputError(
                 f"{self.results} holds no finished job of this configuration: run the workflow, or name its folder"
@@ -101,13 +90,12 @@ class Packing:
         for folder, ending in _OTHERS:
             for path in sorted((self.results / folder).glob(f"*{ending}")):
                 self._add(writer, f"{OTHERS}/{folder}-{path.name}", path.read_bytes())
-        for path in self._evidence(made.values()):
+        for path in self._evidence([row for fresh in made.values() for row in rows_of(fresh)]):
             self._add(writer, f"{OTHERS}/{EVIDENCE}-{path.name}", path.read_bytes())
-        counts = {name: experiment.counts for name, experiment in made.items()}
         complete = set(made) == set(self.grid.experiments) and all(one["complete"] for one in counts.values())
         about: dict[str, Any] = {"kdrbench_version": __version__, "complete": complete, "experiments": counts}
         if self.below is not None:
-            return writer.finish(about | self._of_layer(writer, self.below, made), {})
+            return writer.finish(about | self._of_layer(writer, self.below, made, counts), {})
         about["licence"] = self.licence
         texts = {
             README: self.origin + _readme(about, writer.n_bytes),
@@ -115,7 +103,9 @@ class Packing:
         }
         return writer.finish(about, texts)
 
-    def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
+    def _of_layer(
+        self, writer: Writer, below: PackedRecord, made: Mapping[str, Jobs], counts: Mapping[str, dict[str, Any]]
+    ) -> dict[str, Any]:
         """Return what the manifest of a layer says beside that of a record."""
         there = below.manifest["experiments"]
         if lost := [name for name in there if name not in made]:
@@ -123,84 +113,79 @@ class Packing:
         if not writer.n_bytes:
             raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
         return {
-            "rows": sum(len(experiment.fresh_rows) for experiment in made.values()),
-            "jobs": sum(len(experiment.fresh) for experiment in made.values()),
-            "experiments": {name: one.counts for name, one in made.items() if one.counts != there.get(name)},
+            "rows": sum(len(rows_of(fresh)) for fresh in made.values()),
+            "jobs": sum(map(len, made.values())),
+            "experiments": {name: one for name, one in counts.items() if one != there.get(name)},
         }
 
-    def _evidence(self, made: Iterable[_Experiment]) -> list[Path]:
+    def _evidence(self, rows: Iterable[Record]) -> list[Path]:
         """Return the files that say with which modules and packages the rows were made, where they are there."""
-        rows = {row.provenance for experiment in made for row in experiment.fresh_rows}
-        names = {f"code-{one.code_id}.json" for one in rows} | {f"env-{one.env_id}.json" for one in rows}
+        made = {row.provenance for row in rows}
+        names = {f"code-{one.code_id}.json" for one in made} | {f"env-{one.env_id}.json" for one in made}
         return [path for name in sorted(names) if (path := self.results / EVIDENCE / name).is_file()]
 
     def _add(self, writer: Writer, name: str, content: bytes) -> None:
         if self.below is None or not self.below.has(name, content):
             writer.add(name, content)
 
-    def _experiment(self, writer: Writer, name: str, places: Places) -> _Experiment:
-        """Write the runs of an experiment's ended jobs that are not below; count nothing where there are none."""
-        experiment, bundles = self.grid.config["experiments"][name], self.grid.bundles(name)
-        if experiment["system"] not in SYSTEMS:
+    def _experiment(self, writer: Writer, name: str, fresh: Jobs, below: Jobs, places: Places) -> dict[str, Any]:
+        """Write the ``fresh`` runs of an experiment, and return what there is of it with the jobs ``below``."""
+        bundles, fresh_rows = self.grid.bundles(name), rows_of(fresh)
+        rows = [*rows_of(below), *fresh_rows]
+        lines = merged_lines(rows)
+        not_stored = sum(job.not_stored for job in below.values())
+        if fresh:
+            table = lines[-len(fresh_rows) :]
+            writer.add(f"{ROWS}/{name}.csv", csv_text(table[0], (line.values() for line in table)).encode())
+            not_stored += self._write_runs(writer, name, fresh, below, places)
+        there = {row.axes for row in rows}
+        n_jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
+        return counts_of(lines, n_jobs, len(bundles) - n_jobs, not_stored)
+
+    def _compared(self, name: str) -> tuple[Jobs, Jobs]:
+        """Return the runs of ended jobs that are not below, and the jobs below without the runs that they supersede."""
+        system = self.grid.config["experiments"][name]["system"]
+        if system not in SYSTEMS:
             raise InputError(
-                f"experiment {name} is of a system of its own, {experiment['system']}: what its rows mean only its "
+                f"experiment {name} is of a system of its own, {system}: what its rows mean only its "
                 "code says, which a packed record does not hold; leave it out of `run`"
             )
-        made = self._compared(name, bundles)
-        rows = [*rows_of(made.below), *made.fresh_rows]
-        lines = merged_lines(rows)
-        not_stored = sum(job.not_stored for job in made.below.values())
-        if made.fresh:
-            fresh = lines[-len(made.fresh_rows) :]
-            writer.add(f"{ROWS}/{name}.csv", csv_text(fresh[0], (line.values() for line in fresh)).encode())
-            not_stored += self._write_runs(writer, name, made, places)
-        if lines:
-            there = {row.axes for row in rows}
-            n_jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
-            made.counts = counts_of(lines, n_jobs, len(bundles) - n_jobs, not_stored)
-        return made
-
-    def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
-        """Return the runs of ended jobs that are not below, and the jobs below without the runs that they supersede."""
-        ended = {bundle.path: records for bundle, records in self._ended(bundles)}
+        ended = dict(self._ended(name))
         if self.below is None or name not in self.below.manifest["experiments"]:
-            return _Experiment(ended, {})
-        system, wanted = self.grid.config["experiments"][name]["system"], self.grid.expected([name])
-        jobs = self.below.jobs(name, system)
+            return ended, {}
+        jobs, wanted = self.below.jobs(name, system), self.grid.expected([name])
         there = {row.axes for row in rows_of(jobs)}
         # A row that a layer has superseded is no newer one where it is still in the results.
         known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
-        rows = [row for records in ended.values() for row in records]
+        rows = rows_of(ended)
         newer = {run_of(row) for row in rows if row.axes not in there or _measured(row) not in known}
-        fresh = {path: [row for row in records if run_of(row) in newer] for path, records in ended.items()}
-        below = without(jobs, newer)
+        fresh, below = without(ended, set(map(run_of, rows)) - newer), without(jobs, newer)
         if any(wanted.get(row.axes) != row.provenance.definition_sha256 for row in rows_of(below)):
             raise InputError(f"{self.below.place} has runs of {name} that are no longer asked for; {_ANOTHER}")
-        return _Experiment({path: records for path, records in fresh.items() if records}, below)
+        return {path: job for path, job in fresh.items() if job.records}, below
 
-    def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
+    def _write_runs(self, writer: Writer, name: str, fresh: Jobs, below: Jobs, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
-        arrays, jobs = ArrayWriter(name, places), Jobs()
-        for path, records in made.fresh.items():
-            files, runs = JobFiles.of(self.results, path), set(map(run_of, records))
-            points = {run: one for run, one in _points(files.traces).items() if run in runs}
-            jobs[path] = Job(records, points)
+        arrays = ArrayWriter(name, places)
+        for path, job in fresh.items():
+            files, runs = JobFiles.of(self.results, path), set(map(run_of, job.records))
+            job.points = {run: points for run, points in _points(files.traces).items() if run in runs}
             arrays.add(path, arrays_of(arrays_in(files.findings) or {}, runs))
         drawn = not is_redrawn(self.grid.config["experiments"][name])
-        write_traces(writer, name, jobs, self.known, beside=made.below, drawn=drawn)
+        write_traces(writer, name, fresh, self.known, beside=below, drawn=drawn)
         arrays.write(writer)
         return arrays.n_left_out
 
-    def _ended(self, bundles: Sequence[Bundle]) -> Iterator[tuple[Bundle, list[Record]]]:
-        """Yield the jobs whose rows are those that the configuration asks for."""
-        for bundle in bundles:
+    def _ended(self, name: str) -> Iterator[tuple[str, Job]]:
+        """Yield by path the jobs of an experiment whose rows are those that the configuration asks for."""
+        for bundle in self.grid.bundles(name):
             files = JobFiles.of(self.results, bundle.path)
             if not all(path.is_file() for path in (files.records, files.traces, files.findings)):
                 continue
             records = read_records(files.records, self.grid.system(bundle.experiment).record)
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
             if {record.axes: record.provenance.definition_sha256 for record in records} == wanted:
-                yield bundle, records
+                yield bundle.path, Job(records)
 
 
 def check_licence(word: str) -> None:
