@@ -7,13 +7,12 @@ import pytest
 
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.suite.archive import manifest_of, parts_of
-from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened, record_at
 from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import Record
 from support.command_line import kdrbench
 from support.made_up_results import files_in, two_experiments, write_results
 

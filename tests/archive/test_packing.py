@@ -19,11 +19,9 @@ from scipy.spatial import cKDTree
 from kdrbench.errors import DamagedError, KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.suite.archive import folder
-from kdrbench.suite.archive.arrays import ArrayWriter, read_arrays
 from kdrbench.suite.archive.folder import PackedFolder, Writer
-from kdrbench.suite.archive.layers import Job, record_at
-from kdrbench.suite.archive.traces import SIDE, Trace
-from kdrbench.suite.archive.unpack import opened, unpack
+from kdrbench.suite.archive.layers import opened, record_at, unpack
+from kdrbench.suite.archive.run_data import SIDE, ArrayWriter, Job, Trace, read_arrays
 from kdrbench.suite.findings.nearness import ACCURACIES, until
 from kdrbench.suite.reports.records import read_runs
 from support.command_line import kdrbench
@@ -98,7 +96,7 @@ def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
 
 
 def test_large_projections_are_left_out_but_the_first(results, tmp_path, monkeypatch):
-    monkeypatch.setattr("kdrbench.suite.archive.arrays.MOST_OF_A_CELL", 0)
+    monkeypatch.setattr("kdrbench.suite.archive.run_data.MOST_OF_A_CELL", 0)
     done = kdrbench("pack", results, "--out", tmp_path / "packed", "--licence", "CC0-1.0")
     assert "not stored: 5 projections" in done.output
     with opened(tmp_path / "packed") as folder:
@@ -114,7 +112,7 @@ def test_large_projections_are_left_out_but_the_first(results, tmp_path, monkeyp
 
 
 def test_of_a_leagues_cell_the_maps_of_three_folds_are_stored_at_least(tmp_path, monkeypatch):
-    monkeypatch.setattr("kdrbench.suite.archive.arrays.MOST_OF_A_CELL", 0)
+    monkeypatch.setattr("kdrbench.suite.archive.run_data.MOST_OF_A_CELL", 0)
     maps = {
         f"wine/lda/projection_{count}_{run}": np.full((13, count), run + count) for run in range(5) for count in (1, 2)
     }

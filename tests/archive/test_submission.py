@@ -5,8 +5,7 @@ import shutil
 
 import pytest
 
-from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened, record_at
 from kdrbench.suite.csv_files import read_csv
 from support.command_line import kdrbench
 from support.made_up_results import two_experiments, write_results

@@ -10,7 +10,7 @@ from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.solvers import CONTROLS, SOLVERS
 from kdrbench.suite.conformance import Subject, check, find_subject
-from kdrbench.suite.conformance.check import all_checks, ask_apart
+from kdrbench.suite.conformance.check import ask_apart, contract_of
 from support.own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 
 FIRST = "        projection = start\n"
@@ -54,7 +54,7 @@ def written(folder, kind, text):
 
 def finding(name, subject, time_limit_s=20.0):
     """Return what the check of this name finds."""
-    return ask_apart(next(one for one in all_checks(subject) if one.name == name), time_limit_s)
+    return ask_apart(next(one for one in contract_of(subject).all_checks() if one.name == name), time_limit_s)
 
 
 def changed(text, old, new):
@@ -182,7 +182,7 @@ def test_a_fault_is_found_with_advice(tmp_path, kind, text, name, edit, fault, a
 
 
 def test_a_sound_baseline_passes_every_check(tmp_path):
-    for one in all_checks(written(tmp_path, "baseline", BASELINE)):
+    for one in contract_of(written(tmp_path, "baseline", BASELINE)).all_checks():
         one.ask()
 
 
@@ -220,7 +220,7 @@ def test_what_is_no_plug_in_or_several_is_said(tmp_path, monkeypatch, text, plac
 
 def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
     def names(text):
-        return [one.name for one in all_checks(written(tmp_path, "solver", text))]
+        return [one.name for one in contract_of(written(tmp_path, "solver", text)).all_checks()]
 
     assert "monotone" not in names(SOLVER)
     assert "monotone" in names(changed(SOLVER, "step: float = 0.5\n", MONOTONE))
@@ -247,7 +247,7 @@ WHOLE = {"ism_2018"}
 )
 def test_own_plug_ins_keep_their_contract(kind, name):
     # In this process: what is known to be sound needs none of its own.
-    for one in all_checks(Subject(kind, name)):
+    for one in contract_of(Subject(kind, name)).all_checks():
         one.ask()
 
 

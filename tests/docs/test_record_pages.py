@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened
 from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.experiments.results import read_frozen
 from kdrbench.suite.findings.ledger import NONE_KNOWN

@@ -16,8 +16,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.provenance import calibration_s, drift_columns
 from kdrbench.suite.engine.publish import merge_records
-from kdrbench.suite.engine.rows import unclocked
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import RunResult, unclocked
 from kdrbench.suite.findings.outcome import clean_times, steady_times
 from support.made_up import provenance
 from support.misbehaving import Misbehaving
@@ -210,15 +209,15 @@ def result(wall_s, cpu_s):
 )
 def test_the_rule(clocked_s, cpu_s, evaluation_s, unaccounted):
     found = unclocked(PROCESS, [result(clocked_s, cpu_s)], evaluation_s)
-    assert found.unclocked_s == pytest.approx(10.0 - clocked_s)
-    assert (found.evaluation_s, found.unaccounted) == (evaluation_s, unaccounted)
+    assert found["unclocked_s"] == pytest.approx(10.0 - clocked_s)
+    assert (found["evaluation_s"], found["unaccounted"]) == (evaluation_s, unaccounted)
 
 
 def test_what_is_not_known_is_not_judged():
-    assert unclocked(PROCESS, [], 0.0).unclocked_s is None
-    assert unclocked(PROCESS, [RunResult(Status.FAILED, "")], 0.0).unclocked_s is None
+    assert unclocked(PROCESS, [], 0.0)["unclocked_s"] is None
+    assert unclocked(PROCESS, [RunResult(Status.FAILED, "")], 0.0)["unclocked_s"] is None
     found = unclocked(PROCESS, [result(1.0, 1.0), result(4.0, 4.0)], None)
-    assert (found.unclocked_s, found.unaccounted) == (6.0, None)
+    assert (found["unclocked_s"], found["unaccounted"]) == (6.0, None)
 
 
 def test_such_times_do_not_count():

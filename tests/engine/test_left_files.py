@@ -21,8 +21,7 @@ from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import RecordError
-from kdrbench.suite.engine.rows import row_message
-from kdrbench.suite.engine.run import RunResult, collect, hand_over, read_results
+from kdrbench.suite.engine.run import RunResult, collect, hand_over, read_results, row_message
 from kdrbench.suite.engine.run_files import (
     Checkpoint,
     RunFiles,

@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.unpack import unpack
+from kdrbench.suite.archive.layers import record_at, unpack
 from support.command_line import kdrbench
 from support.configs import ikdr_config
 from support.tampering import made_record

@@ -15,8 +15,7 @@ from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.verification import audit as audits
-from kdrbench.suite.verification.audit import Made
-from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import Record
 from support.command_line import kdrbench
 from support.one_batch import Limits, context_of, run_batch
 from support.tampering import FOLD, change_array, place_of, put
@@ -162,20 +161,20 @@ def test_a_run_near_its_limit_may_end_on_either_side(again):
     _, (row,) = again
     near = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=1.5 * row.time_s))
     far = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=100 * row.time_s))
-    assert not list(audits.compared("run", Made(near, {}), Made(row, {})))
-    assert [one.column for one in audits.compared("run", Made(far, {}), Made(row, {}))] == ["status"]
-    assert not list(audits.compared("run", Made(row, {}), Made(near, {})))
+    assert not list(audits.compared("run", (near, {}), (row, {})))
+    assert [one.column for one in audits.compared("run", (far, {}), (row, {}))] == ["status"]
+    assert not list(audits.compared("run", (row, {}), (near, {})))
 
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_projection_that_is_not_stored_is_not_compared(again, clean):
     _, (row,) = again
     row = replace(row, provenance=replace(row.provenance, git_dirty=not clean))
-    here = Made(row, {"projection": np.eye(3)[:, :2]})
-    said = Made(row, {"not_stored": np.array(["projection"])})
+    here = (row, {"projection": np.eye(3)[:, :2]})
+    said = (row, {"not_stored": np.array(["projection"])})
     assert not list(audits.compared("run", said, here))
     # One that is neither there nor said to be left out is missing.
-    assert [one.column for one in audits.compared("run", Made(row, {}), here)] == ["projection"]
+    assert [one.column for one in audits.compared("run", (row, {}), here)] == ["projection"]
 
 
 def test_the_same_machine_has_processor_packages_and_commit(again):

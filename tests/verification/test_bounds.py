@@ -6,13 +6,12 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.archive.layers import opened
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.systems.ikdr.objectives import Pairs, members_of, second_order, stationarity
 from kdrbench.suite.systems.ikdr.recompute import TOLERANCES
 from kdrbench.suite.verification import verify as verifying
-from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.verify import verify
+from kdrbench.suite.verification.verify import Record, verify
 from support.helpers import KERNELS, random_projection
 from support.products import crossed
 from support.tampering import place_of

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import load_dataset
-from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.unpack import unpack
+from kdrbench.suite.archive.layers import record_at, unpack
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.league import recompute as league
-from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.verify import _loaded, verify
+from kdrbench.suite.verification.verify import Record, _loaded, verify
 from support.calls import called_by
 from support.command_line import kdrbench
 from support.configs import whole_config

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from kdrbench.suite.systems.ikdr import recompute as ikdr
-from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.verify import verify
+from kdrbench.suite.verification.verify import Record, verify
 from support.calls import called_by
 from support.configs import whole_config
 from support.tampering import change_arrays, made_record, rows_of

@@ -14,8 +14,7 @@ from kdrbench.suite.engine.identity import _imported
 from kdrbench.suite.systems.ikdr.objectives import median_distance
 from kdrbench.suite.systems.ikdr.recompute import RunSamples, RunToVerify
 from kdrbench.suite.verification import verify as verifying
-from kdrbench.suite.verification.record import Finding, Record
-from kdrbench.suite.verification.verify import verify, within_budget
+from kdrbench.suite.verification.verify import Finding, Record, verify, within_budget
 from support import tampering
 from support.calls import OF_RUNS, ROOT, called_by
 from support.command_line import kdrbench

@@ -26,13 +26,9 @@ _HARMLESS = re.compile(rf"[+-]|{_NUMBER}( ?± ?{_NUMBER})?( ?%)?", re.IGNORECASE
 
 def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return a CSV file with a line of names; ``None`` is an empty cell. Texts are guarded (:func:`guarded`)."""
-    return "".join(map(csv_line, (columns, *rows)))
-
-
-def csv_line(cells: Iterable[Any]) -> str:
-    """Return one line of a CSV file, as :func:`csv_text` writes it."""
     # An empty line is none: a row of one empty cell is quoted.
-    return (",".join(map(_cell, cells)) or '""') + "\n"
+    lines = (",".join(map(_cell, cells)) or '""' for cells in (columns, *rows))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def parse_csv(text: str) -> tuple[list[str], list[dict[str, str]]]:

@@ -11,10 +11,9 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.suite.engine.isolation import memory
+from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.memory import held as held_by
 from kdrbench.suite.engine.isolation.supervisor import supervise
 
 MIB = 2**20
@@ -101,7 +100,7 @@ def test_memory_of_a_process_that_forks_meanwhile_counts_once():
     try:
         process, end = psutil.Process(parent), time.monotonic() + 0.7
         while time.monotonic() < end:
-            seen.append(held_by([parent, *(child.pid for child in process.children())]))
+            seen.append(processes.held([parent, *(child.pid for child in process.children())]))
     finally:
         os.kill(parent, signal.SIGKILL)
         os.waitpid(parent, 0)
@@ -137,7 +136,7 @@ VmFlags: rd wr sh
 
 
 def test_shared_mappings_are_those_of_memory():
-    assert memory._shared_mappings(SMAPS) == [
+    assert processes._shared_mappings(SMAPS) == [
         ((os.makedev(0, 5), 42), 0x101, {"Rss": 8192, "Pss": 4096, "Private_Dirty": 8192}),
         ((os.makedev(0, 1), 45), 0x1, {"Pss": 65536}),
     ]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +59,14 @@ class PackedFolder:
         path = self.place / f"{name}{_ENDING}"
         if name not in self.manifest["files"]:
             raise DamagedError(f"{self.place / MANIFEST} names no {visible(name[:200])}; take the whole record again")
-        packed = _content(path, self.manifest["files"][name]["sha256"])
+        again = "take the whole record again from where it comes"
+        try:
+            packed = path.read_bytes()
+        except OSError as error:
+            fault = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+            raise DamagedError(f"{path} {fault}; {again}") from error
+        if hashlib.sha256(packed).hexdigest() != self.manifest["files"][name]["sha256"]:
+            raise DamagedError(f"{path} has not the SHA-256 that the manifest names; {again}")
         try:
             return lzma.decompress(packed, lzma.FORMAT_XZ)
         except lzma.LZMAError as error:
@@ -71,6 +78,14 @@ class PackedFolder:
             return parse_csv(self.content(name).decode("utf-8"))[1]
         except ValueError as error:
             raise DamagedError(f"{self.place / name} is no table: {in_words(error)}") from error
+
+    def read_lines(self, name: str, read: Callable[[Mapping[str, str]], None], fault: str) -> None:
+        """Read each line of a table, where there is one; ``DamagedError`` with the ``fault`` of one that it cannot."""
+        for number, line in enumerate(self.rows(name) if name in self.manifest["files"] else (), 2):
+            try:
+                read(line)
+            except (KeyError, ValueError, TypeError) as error:
+                raise DamagedError(f"{self.place}: line {number} of {name} {fault} ({in_words(error)})") from error
 
 
 class Writer:
@@ -115,17 +130,3 @@ def _filters(name: str) -> list[dict[str, int]]:
     # Of float32 a bit of the byte before tells more than it costs.
     coding = {"lc": 1 if size == 4 else 0, "lp": places, "pb": places} if places else {}
     return [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, **coding}]
-
-
-def _content(path: Path, sha256: str) -> bytes:
-    """Return the bytes of a file of the record; ``DamagedError`` where it is not there, or not that of the manifest."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        fault = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise DamagedError(f"{path} {fault}; take the whole record again from where it comes") from error
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise DamagedError(
-            f"{path} has not the SHA-256 that the manifest names; take the whole record again from where it comes"
-        )
-    return content

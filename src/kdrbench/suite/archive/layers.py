@@ -1,4 +1,4 @@
-"""A packed record as its base and the layers over it, and the jobs that each folder of it holds.
+"""A packed record as its base and the layers over it, the jobs that each folder of it holds, and how it is unpacked.
 
 A layer holds the runs whose rows were measured after those below, and the files that changed. It is never written
 again: of each run the rows of the newest layer count, and with them its points and arrays. What a layer's manifest says
@@ -9,60 +9,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from joblib import Parallel, delayed
+
 from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.files import locked, replacing, write_bytes, write_text
 from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packed, parts_of
-from kdrbench.suite.archive.arrays import Arrays, read_arrays
-from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
-from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
-from kdrbench.suite.engine.publish import array_place
-from kdrbench.suite.engine.recomputed import NOT_STORED
-from kdrbench.suite.engine.record import Record
+from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder
+from kdrbench.suite.archive.run_data import Job, Jobs, Run, read_arrays, read_traces, run_of
+from kdrbench.suite.engine.identity import ATTESTATIONS
+from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
+from kdrbench.suite.engine.record import Record, record_json
 from kdrbench.suite.engine.system import Config
-from kdrbench.suite.experiments.results import read_merged
-from kdrbench.suite.systems import build_system
+from kdrbench.suite.experiments.results import CONFIG, MERGED, read_frozen, read_merged, write_systems
+from kdrbench.suite.systems import SYSTEMS, build_system, system_name
 
+# Where a record is unpacked within the folder that it becomes.
+_UNPACKING = ".unpacking"
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
-
-
-@dataclass
-class Job:
-    """What a job leaves: rows, the points of its trace by run, and arrays by name."""
-
-    records: list[Record] = field(default_factory=list)
-    points: Points = field(default_factory=dict)
-    arrays: Arrays = field(default_factory=dict)
-
-    @property
-    def not_stored(self) -> int:
-        """How many projections of its runs the record does not store."""
-        return sum(array.size for name, array in self.arrays.items() if f"/{NOT_STORED}_" in name)
-
-    def without(self, runs: Collection[Run]) -> Job:
-        """Return the job without these runs."""
-        gone = arrays_of(self.arrays, runs)
-        return Job(
-            [record for record in self.records if run_of(record) not in runs],
-            {run: points for run, points in self.points.items() if run not in runs},
-            {name: array for name, array in self.arrays.items() if name not in gone},
-        )
-
-    def joined(self, other: Job) -> Job:
-        """Return the job with the runs of another."""
-        return Job(self.records + other.records, self.points | other.points, self.arrays | other.arrays)
-
-
-def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
-    """Return the arrays that some runs left."""
-    return {name: array for name, array in arrays.items() if array_place(name)[::2] in runs}
-
-
-Jobs = dict[str, Job]
 
 
 def rows_of(jobs: Mapping[str, Job]) -> list[Record]:
@@ -178,3 +151,115 @@ def new_layer(record: PackedRecord, name: str) -> Path:
     if len(record.parts) > 1 and name <= newest:
         raise InputError(f"{record.place} has the layer {newest}: name one that sorts after it")
     return record.place / LAYERS / name
+
+
+@contextmanager
+def opened(place: Path, n_jobs: int = 1) -> Iterator[Path]:
+    """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
+
+    That folder has the name of the record, and its configuration runs the experiments of which there are rows. Raises
+    ``InputError`` for the record of the papers where it is not there.
+    """
+    check_there(place)
+    if not is_packed(place):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
+        folder = Path(root, place.absolute().name)
+        unpack(record_at(place), folder, to_go_on=False, n_jobs=n_jobs)
+        yield folder
+
+
+def unpack(packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs: int = 1) -> list[str]:
+    """Write a folder of results of a packed record, and return the experiments that are complete.
+
+    Snakemake finds the jobs of the record done there, and makes those that are missing. To read the record alone, and
+    not ``to_go_on``, the configuration has no name, and merged tables hold what there is.
+
+    Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
+    Nothing is in the folder then: what is unpacked comes into it at the end, the configuration last.
+    """
+    config = packed.config
+    name = str(config.get("name", "")) if to_go_on else ""
+    with locked(results / f"{_UNPACKING}.lock"):
+        if (results / name / CONFIG).exists() or (results / "runs").exists():
+            raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
+        place = results / _UNPACKING
+        shutil.rmtree(place, ignore_errors=True)
+        try:
+            complete = _unpack(packed, config, place, name, to_go_on=to_go_on, n_jobs=n_jobs)
+            _move_into(results, place)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return complete
+
+
+def _move_into(results: Path, place: Path) -> None:
+    """Move what is in a folder into another, the configuration last; a folder that is new there is moved as it is."""
+    for path in sorted(place.iterdir(), key=lambda one: one.name == CONFIG or (one / CONFIG).is_file()):
+        target = results / path.name
+        if path.is_dir() and target.is_dir():
+            _move_into(target, path)
+        else:
+            path.replace(target)
+
+
+def _unpack(
+    packed: PackedRecord,
+    config: Config,
+    results: Path,
+    name: str,
+    *,
+    to_go_on: bool,
+    n_jobs: int,
+) -> list[str]:
+    place, experiments = results / name, packed.manifest["experiments"]
+    if unknown := sorted(set(experiments) - set(config["run"])):
+        raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
+    if not to_go_on:
+        # What it includes is a place where it was made.
+        config = {name: value for name, value in config.items() if name != "include"}
+        config |= {"name": "", "run": [name for name in config["run"] if name in experiments]}
+    write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
+    read_frozen(place / CONFIG)
+    complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
+    there = [name for name in config["run"] if name in experiments]
+    tables = {name: place / MERGED / f"{name}.csv" for name in (complete if to_go_on else there)}
+    Parallel(n_jobs=n_jobs)(
+        delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
+    )
+    write_systems(place, config, tables)
+    for folder in (CHARTS, OTHERS):
+        for file in packed.names(folder):
+            target = f"{CHARTS}/{file}" if folder == CHARTS else file.replace("-", "/", 1)
+            write_bytes(results / target, packed.content(f"{folder}/{file}"), durable=False)
+    if (attestations := packed.base.place / ATTESTATIONS).is_file():
+        write_bytes(results / ATTESTATIONS, attestations.read_bytes(), durable=False)
+    return complete
+
+
+def _write_experiment(
+    packed: PackedRecord,
+    results: Path,
+    config: Config,
+    name: str,
+    table: Path | None,
+    *,
+    to_go_on: bool,
+) -> None:
+    """Write the files of an experiment's jobs, and its ``table`` where it has one."""
+    system = system_name(config["experiments"][name])
+    if system not in SYSTEMS:
+        raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
+    jobs = packed.jobs(name, system)
+    # To compress takes longer than to read, and what is read alone is removed soon.
+    save = np.savez_compressed if to_go_on else np.savez
+    for path, job in jobs.items():
+        files = JobFiles.of(results, path)
+        with replacing(files.findings, durable=False) as stream:
+            save(stream, allow_pickle=False, **job.arrays)
+        lines = [{"cell": cell, "run": run} | one for (cell, run), points in job.points.items() for one in points]
+        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in lines), durable=False)
+        write_text(files.records, "".join(f"{record_json(record)}\n" for record in job.records), durable=False)
+    if table:
+        write_table(table, merged_lines(rows_of(jobs)))

@@ -34,7 +34,7 @@ class _Record(click.Path):
         check_there(place)
         if not is_packed(place):
             return place
-        from kdrbench.suite.archive.unpack import opened
+        from kdrbench.suite.archive.layers import opened
         from kdrbench.suite.engine.isolation.core_lock import leave_when_told
 
         # What is unpacked is removed then, too.

@@ -11,11 +11,9 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.files import replacing_folder
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of
-from kdrbench.suite.archive.layers import new_layer, record_at
-from kdrbench.suite.archive.pack import Packing, check_licence
-from kdrbench.suite.archive.submission import submitted_solvers, write_submission
-from kdrbench.suite.archive.unpack import opened
-from kdrbench.suite.archive.unpack import unpack as unpacked
+from kdrbench.suite.archive.layers import new_layer, opened, record_at
+from kdrbench.suite.archive.layers import unpack as unpacked
+from kdrbench.suite.archive.pack import Packing, check_licence, submitted_solvers, write_submission
 from kdrbench.suite.commands.options import FILE, configuration_name, frozen_configuration, grid_of, root_and_name
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.reports.making import charts_to_store

@@ -53,9 +53,10 @@ def submit(solver: str, rules: Path, out: Path | None) -> None:
     _check_contract(solver)
     leave_when_told()
     results, place = Path("results", f"submission-{name}"), out or Path(f"submission-{name}")
-    n_runs, most_s = _most(grid)
+    limits_s = [grid.limits(batch.experiment).time_s for batch in grid.batches() for _ in batch.runs]
+    minutes = sum(limits_s) / 60
     click.echo(
-        f"{counted(n_runs, 'run')} by the rules of {rules}: at most {most_s / 60:.3g} minutes of the solver\n"
+        f"{counted(len(limits_s), 'run')} by the rules of {rules}: at most {minutes:.3g} minutes of the solver\n"
         f"Runs that have ended are kept in {results}: after Ctrl-C the same command goes on with what is left"
     )
     for batch in grid.batches():
@@ -112,12 +113,6 @@ def _check_contract(solver: str) -> None:
     for finding in check(find_subject(solver, "solver")):
         if finding.fault:
             raise InputError(f"{solver} breaks its contract - {finding}\n`kdrbench check {solver}` shows all faults")
-
-
-def _most(grid: Grid) -> tuple[int, float]:
-    """Return the number of runs, and the seconds that the solver takes where each reaches its limit."""
-    limits_s = [grid.limits(batch.experiment).time_s for batch in grid.batches() for _ in batch.runs]
-    return len(limits_s), sum(limits_s)
 
 
 def _rows(grid: Grid, batch: Batch, results: Path) -> Sequence[Any]:

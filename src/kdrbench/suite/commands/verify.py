@@ -30,8 +30,7 @@ from kdrbench.suite.commands.options import (
 from kdrbench.suite.commands.run import run_batch
 from kdrbench.suite.engine.isolation.core_lock import leave_when_told
 from kdrbench.suite.verification.audit import Audited, attest, audit
-from kdrbench.suite.verification.record import Finding, Record
-from kdrbench.suite.verification.verify import Verification
+from kdrbench.suite.verification.verify import Finding, Record, Verification
 from kdrbench.suite.verification.verify import verify as verified
 
 _SHOWN = 20

@@ -28,7 +28,7 @@ from kdrbench.suite.conformance.subject import KINDS, Subject
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.supervisor import NoReportError, SupervisionError, report_of
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError, report_of
 
 
 class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the check
@@ -158,10 +158,7 @@ class Contract(ABC):
         environment = dict(os.environ)
         self._work(self._build(), self._inputs())
         if left := processes.forks_left():
-            raise Fault(
-                f"it left {counted(left, 'process', 'processes')} behind",
-                _LEFT,
-            )
+            raise Fault(f"it left {counted(left, 'process', 'processes')} behind", _LEFT)
         for name, (read, advice) in _STATE.items():
             if read() != before[name]:
                 raise Fault(f"it changes {name} of the whole process", advice)
@@ -226,13 +223,25 @@ def check_options(plugin: Any) -> None:
 
 
 _MEMORY_MIB = 4096.0
-# What to do about how a check's process ended, and about an exception of the plug-in's own lines, whatever was asked.
-_ADVICE = {
-    Exit.TIME_LIMIT: "let it end: bound its loops, and let a solver ask monitor.keep_going in each; if it is only "
-    "slow, give more seconds with --time-limit",
-    Exit.MEMORY_LIMIT: "let it keep less: a check gives it some tens of samples",
-    Exit.SIGNALLED: "look at compiled code that it calls, and at what kills processes: the check did not",
-    Exit.EXITED: "raise an exception where something is wrong, and leave the process to go on",
+# How a check's process ended, and what to do about it; and about an exception of the plug-in's own lines.
+_ENDINGS = {
+    Exit.TIME_LIMIT: (
+        "did not end within {seconds:g} s",
+        "let it end: bound its loops, and let a solver ask monitor.keep_going in each; if it is only slow, give more "
+        "seconds with --time-limit",
+    ),
+    Exit.MEMORY_LIMIT: (
+        f"took more than {_MEMORY_MIB:g} MiB",
+        "let it keep less: a check gives it some tens of samples",
+    ),
+    Exit.SIGNALLED: (
+        "ended the process by signal {code}",
+        "look at compiled code that it calls, and at what kills processes: the check did not",
+    ),
+    Exit.EXITED: (
+        "ended the process with exit code {code}",
+        "raise an exception where something is wrong, and leave the process to go on",
+    ),
 }
 _RAISED = "correct that line: what the check gave it is sound"
 _LEFT = "wait for each process that it starts, let no child return from its work, and end no process of others"
@@ -242,11 +251,13 @@ _OWN = Path(__file__).resolve().parents[2]
 def ask_apart(check: Check, time_limit_s: float) -> Finding:
     """Return what the check finds; not to end within the limit is a fault as well."""
     try:
-        return Finding(check.name, *report_of(lambda: _ask(check), Limits(time_limit_s, _MEMORY_MIB)))
-    except NoReportError as ending:
-        return Finding(check.name, f"it {ending}", _ADVICE[ending.end])
+        ending, answer = report_of(lambda: _ask(check), Limits(time_limit_s, _MEMORY_MIB))
     except SupervisionError:
         return Finding(check.name, "its processes could not be watched to their end", _LEFT)
+    if answer is not None:
+        return Finding(check.name, *answer)
+    words, advice = _ENDINGS[ending.end]
+    return Finding(check.name, f"it {words.format(seconds=time_limit_s, code=ending.code)}", advice)
 
 
 def _ask(check: Check) -> tuple[str, str]:
@@ -282,21 +293,18 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     The second check lets the plug-in work for the first time. Where it or the API is at fault, the others would only
     say so again and are left out.
     """
-    for module in _contract(subject).late:
+    contract = contract_of(subject)
+    for module in contract.late:
         import_module(module)
-    for number, one in enumerate(all_checks(subject)):
+    for number, one in enumerate(contract.all_checks()):
         finding = ask_apart(one, time_limit_s)
         yield finding
         if finding.fault and number < 2:
             return
 
 
-def all_checks(subject: Subject) -> list[Check]:
-    """Return the checks of the subject's kind, none of which has been asked yet."""
-    return _contract(subject).all_checks()
-
-
-def _contract(subject: Subject) -> Contract:
-    module = import_module("kdrbench.suite.conformance.contracts")
-    contract: type[Contract] = getattr(module, KINDS[subject.kind].contract)
+def contract_of(subject: Subject) -> Contract:
+    """Return the contract of the subject's kind, of which nothing has been asked yet."""
+    contracts = import_module("kdrbench.suite.conformance.contracts")
+    contract: type[Contract] = getattr(contracts, KINDS[subject.kind].contract)
     return contract(subject.place, subject.options)

@@ -86,18 +86,15 @@ def _kinds_of_class(place: str) -> list[str]:
         classes = [one for one in classes if not name or one.__name__ == name]
     else:
         classes = [plugins.load_class("plug-in", place, ())]
-    kinds = {kind for one in classes for kind in _kinds_by_attributes(one)}
+    # The first that a class looks like: a baseline may have fit too.
+    looks = ([kind for kind in KINDS if any(hasattr(one, mark) for mark in KINDS[kind].marks)] for one in classes)
+    kinds = {kind for found in looks for kind in found[:1]}
     if not kinds:
         raise InputError(
             f"{place!r} holds nothing that looks like a plug-in: a solver has run, a kernel derivative, a data set "
             "load, a baseline task, a metric learner fit. `kdrbench new` writes files that do"
         )
     return [kind for kind in KINDS if kind in kinds]
-
-
-def _kinds_by_attributes(plugin: type) -> list[str]:
-    """Return the kind that a class looks like; a baseline may have fit too."""
-    return [kind for kind, one in KINDS.items() if any(hasattr(plugin, mark) for mark in one.marks)][:1]
 
 
 def places_in(config: object) -> list[str]:

@@ -18,9 +18,10 @@ import os
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 from kdrbench.errors import DamagedError, in_words
@@ -32,9 +33,10 @@ from kdrbench.suite.engine.batch import Batch
 _UNDECLARED = "0.1"
 # Batches by the hash of their definition.
 Known = Mapping[str, Batch]
-_NONE_KNOWN: Known = {}
 # A file of audits beside results or a packed record, a line of JSON each, which is only appended to.
 ATTESTATIONS = "attestations.jsonl"
+# What an audit says of each component: revisions of rows and code, cells that were made again, and those that differ.
+STEP = ("component", "old", "new", "cells", "differing")
 # The shipped record lies in the folder of results of a checkout, and its audits hold for all rows.
 _SHIPPED = "reference"
 _PACKAGE = "kdrbench"
@@ -78,7 +80,9 @@ class Requirements:
     attested: Attested = field(default_factory=Attested)
 
 
-def reasons(row: Mapping[str, Any], batch: Batch, required: Requirements, known: Known = _NONE_KNOWN) -> list[str]:
+def reasons(
+    row: Mapping[str, Any], batch: Batch, required: Requirements, known: Known = MappingProxyType({})
+) -> list[str]:
     """Return in words why the run of a row is to be made again; empty where the row can be used.
 
     ``row`` holds the columns of a record by name. The batch that it was made for may be among those ``known``.
@@ -122,8 +126,10 @@ def steps_of(revisions: str, batch: Batch) -> dict[str, tuple[int, int]]:
     ``revisions`` is the column of the row.
     """
     words = json.loads(revisions or "{}")
+    # That of a component which the row does not name: it was declared later, or none was at all.
+    first = f"{FIRST.numbers}.{FIRST.speed}" if words else _UNDECLARED
     declared = {name: now for name, now in batch.revisions.items() if "." in now}
-    return {name: (_numbers(words.get(name, _first(words)))[0], _numbers(now)[0]) for name, now in declared.items()}
+    return {name: (_numbers(words.get(name, first))[0], _numbers(now)[0]) for name, now in declared.items()}
 
 
 def of_revisions(revisions: str, batch: Batch, attested: Attested, *, named_alone: bool = False) -> Iterator[str]:
@@ -149,11 +155,6 @@ def of_revisions(revisions: str, batch: Batch, attested: Attested, *, named_alon
         yield f"{name}: numbers {steps[name][0]} -> {steps[name][1]}"
 
 
-def _first(words: Mapping[str, str]) -> str:
-    """Return the revision of a component that a row does not name: it was declared later, or none was at all."""
-    return f"{FIRST.numbers}.{FIRST.speed}" if words else _UNDECLARED
-
-
 def _numbers(word: str) -> tuple[int, int]:
     numbers, _, speed = word.partition(".")
     return int(numbers), int(speed)
@@ -164,71 +165,32 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-@dataclass(frozen=True)
-class Step:
-    """Cells of a component that were made again: the revisions of rows and code, and how many cells differ."""
-
-    component: str
-    old: int
-    new: int
-    cells: int
-    differing: int
-
-
-@dataclass(frozen=True)
-class Attestation:
-    """An audit: when, where and with what code it was made, the seed of its draw, and what it found by component."""
-
-    date: str
-    seed: int
-    cells: int
-    differing: int
-    machine: str
-    processor: str
-    git_commit: str
-    code_id: str
-    env_id: str
-    steps: tuple[Step, ...]
-
-    @classmethod
-    def from_json(cls, line: str) -> Attestation:
-        """Read what :func:`append_attestation` wrote."""
-        values: Mapping[str, object] = json.loads(line)
-        steps = tuple(Step(**one) for one in values["steps"])  # type: ignore[attr-defined]
-        return cls(**{**values, "steps": steps})  # type: ignore[arg-type]
-
-    @property
-    def attested(self) -> set[tuple[str, int, int]]:
-        """The steps of revisions that are safe: cells of the component were made again, and none differs."""
-        return {(step.component, step.old, step.new) for step in self.steps if step.cells and not step.differing}
-
-
-def append_attestation(folder: Path, attestation: Attestation) -> None:
-    """Add a line to the attestations in a folder, flushed to disk."""
+def append_attestation(folder: Path, audit: Mapping[str, Any]) -> None:
+    """Add an audit as a line to the attestations in a folder, flushed to disk; its ``steps`` have the keys ``STEP``."""
     with (folder / ATTESTATIONS).open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(asdict(attestation), separators=(",", ":")) + "\n")
+        stream.write(json.dumps(audit, separators=(",", ":")) + "\n")
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def attestations_in(folder: Path) -> list[Attestation]:
-    """Return the attestations in a folder; ``DamagedError`` for a line that is none."""
-    path = folder / ATTESTATIONS
-    if not path.is_file():
-        return []
-    found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+def attested_in(results: Path) -> Attested:
+    """Return what the audits beside these results attest, and those of the shipped record below them.
+
+    Attested are steps of which cells were made again and none differs. Raises ``DamagedError`` for a line that is none.
+    """
+    audits = [audit for folder in (results, results / _SHIPPED) for audit in _audits_in(folder / ATTESTATIONS)]
+    safe = (step for audit in audits for step in audit if step["cells"] and not step["differing"])
+    return Attested(frozenset((step["component"], step["old"], step["new"]) for step in safe))
+
+
+def _audits_in(path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Yield the steps of each audit in a file."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
         try:
-            found.append(Attestation.from_json(line))
+            yield [{name: step[name] for name in STEP} for step in json.loads(line)["steps"]]
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedError(f"{path}, line {number}, is no attestation ({in_words(error)}); remove it") from error
-    return found
-
-
-def attested_in(results: Path) -> Attested:
-    """Return what the audits beside these results attest, and those of the shipped record below them."""
-    audits = [*attestations_in(results), *attestations_in(results / _SHIPPED)]
-    return Attested(frozenset().union(*(audit.attested for audit in audits)))
 
 
 def is_own(module: str) -> bool:

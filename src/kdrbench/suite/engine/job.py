@@ -7,10 +7,11 @@ other, then their repeats in turns. A machine that becomes slower or faster mean
 from __future__ import annotations
 
 import json
+import os
 import resource
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -26,20 +27,23 @@ from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
-from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
+from kdrbench.suite.engine.provenance import now, software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
-from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.record import Provenance, Record
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.rows import RowMaker, now
 from kdrbench.suite.engine.run import (
+    Key,
     Results,
     Run,
+    RunResult,
     blames_bench,
     classify_exit,
     collect,
     execute,
     failed_to_score,
+    row_message,
     time_of,
+    unclocked,
     was_killed,
 )
 from kdrbench.suite.engine.run_files import RunFiles, save_array
@@ -53,6 +57,11 @@ Turns = Generator[None, None, _Outcome]
 MOST_TOGETHER = 16
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
+# How memory is measured (:mod:`.isolation.processes`); earlier rows have ``cgroup`` where the kernel did it.
+MEMORY_METER = "sampled"
+CONTAMINATED_RATIO = 1.1
+# What a system's scores say of the referee, beside the columns of its record.
+_EVALUATION = "evaluation_s"
 _ENDED = object()
 _BENCH_FAILED = "the bench failed within the run; correct what the lines above say and start again"
 
@@ -83,11 +92,11 @@ def run_job(
     return records
 
 
-def groups_of(makers: Iterable[RowMaker]) -> Iterator[Sequence[RowMaker]]:
-    """Yield those whose batches differ in the method alone, the last name of their cell, in the order of the first."""
-    groups: dict[tuple[object, ...], list[RowMaker]] = {}
-    for maker in makers:
-        groups.setdefault((maker.batch.dataset, maker.batch.cell[:-1], maker.batch.runs), []).append(maker)
+def groups_of(batches: Iterable[Batch]) -> Iterator[Sequence[Batch]]:
+    """Yield those that differ in the method alone, the last name of their cell, in the order of the first."""
+    groups: dict[tuple[object, ...], list[Batch]] = {}
+    for batch in batches:
+        groups.setdefault((batch.dataset, batch.cell[:-1], batch.runs), []).append(batch)
     for group in groups.values():
         for first in range(0, len(group), MOST_TOGETHER):
             yield group[first : first + MOST_TOGETHER]
@@ -105,17 +114,20 @@ def take_turns(runs: Iterable[Turns[None]]) -> None:
 class _BatchAtWork:
     """A batch whose workspace is held, prepared to make its ``missing`` runs; ``fresh`` ones lack a calibration."""
 
+    batch: Batch
     dataset: Dataset
     prepared: Callable[[int], Run]
     workspace: Workspace[Any]
-    make_rows: RowMaker
     missing: list[int]
     fresh: set[int] = field(default_factory=set)
 
 
 @dataclass
 class _Job:
-    """The work of a job: an error of the bench ends the work on its batch, and on no other."""
+    """The work of a job: an error of the bench ends the work on its batch, and on no other.
+
+    ``shared`` are the columns that all its rows have in common.
+    """
 
     system: System
     bundle: Bundle
@@ -124,6 +136,7 @@ class _Job:
     files: JobFiles
     errors: list[Exception] = field(default_factory=list)
     n_made: int = 0
+    shared: Mapping[str, Any] = field(default_factory=dict)
     calibration_s: float | None = None
     calibrated_at: float = 0.0
 
@@ -137,37 +150,36 @@ class _Job:
         if not pending:
             return
         evidence = write_evidence(self.files.workspaces.parent)
-        shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
-        trace_file = f"{self.bundle.path}.jsonl"
+        place = {"cores": ",".join(map(str, context.cores)), "trace_file": f"{self.bundle.path}.jsonl"}
+        self.shared = {**software_and_machine(), **evidence, **place}
         for module in self.system.imports:
             import_module(module)
         self._calibrate()
-        for group in groups_of(RowMaker(self.system, batch, context, trace_file, shared) for batch in pending):
+        for group in groups_of(pending):
             self._run_group(group)
         if self.errors:
             raise self.errors[0]
 
-    def _run_group(self, group: Sequence[RowMaker]) -> None:
+    def _run_group(self, group: Sequence[Batch]) -> None:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
         supervisor = Supervisor(self.context.scheduler)
         with ExitStack() as stack:
             works = []
-            for make_rows in group:
+            for batch in group:
                 try:
-                    works.append(stack.enter_context(self._at_work(make_rows)))
+                    works.append(stack.enter_context(self._at_work(batch)))
                 except Exception as error:
-                    self._note_fault(make_rows.batch, error)
-            for number in group[0].batch.runs:
+                    self._note_fault(batch, error)
+            for number in group[0].runs:
                 take_turns(self._make(work, number, supervisor) for work in works if number in work.missing)
                 if time.monotonic() >= self.calibrated_at + CALIBRATE_EVERY_S:
                     self._end_stretch(works)
             self._end_stretch(works)
 
     @contextmanager
-    def _at_work(self, make_rows: RowMaker) -> Iterator[_BatchAtWork]:
+    def _at_work(self, batch: Batch) -> Iterator[_BatchAtWork]:
         """Hold the workspace of a batch and prepare the runs without usable rows; those of an earlier job are kept."""
-        batch, context = make_rows.batch, self.context
-        workspace = self.files.workspace(batch, self.system.record)
+        context, workspace = self.context, self.files.workspace(batch, self.system.record)
         with workspace.claimed(batch, context.limits, context.requirements) as usable:
             dataset = self.load(batch.dataset)
             # A file of the user's own that the registry names without a hash is used as it is.
@@ -178,7 +190,7 @@ class _Job:
                 )
             missing = [number for number in batch.runs if number not in usable]
             prepared = self.system.prepare(batch, dataset, context)
-            yield _BatchAtWork(dataset, prepared, workspace, make_rows, missing)
+            yield _BatchAtWork(batch, dataset, prepared, workspace, missing)
 
     def _calibrate(self) -> None:
         self.calibration_s = self.context.calibrate() if self.context.timed else None
@@ -201,15 +213,16 @@ class _Job:
             self.context.check_scheduler()
             yield from self._run(work, number, supervisor)
         except Exception as error:
-            self._note_fault(work.make_rows.batch, error)
+            self._note_fault(work.batch, error)
             work.missing.clear()
             return
         work.fresh.add(number)
         self.n_made += 1
 
     def _run(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
-        make_rows, files, calibration_s = work.make_rows, work.workspace.run(number), self.calibration_s
-        run, keys, started_at = work.prepared(number), make_rows.batch.rows, now()
+        batch, files = work.batch, work.workspace.run(number)
+        began = {"started_at": now(), "calibration_before_s": self.calibration_s}
+        run, keys = work.prepared(number), batch.rows
         process, results = yield from _supervised(run, keys, self.context, files, supervisor)
         if len(keys) == 1:
             limits = self.context.limits
@@ -223,9 +236,58 @@ class _Job:
             # What cannot be evaluated is the run's fault.
             click.echo(traceback.format_exc(), err=True)
             results = failed_to_score(results, error)
-            scores = self.system.describe(make_rows.batch, work.dataset, number)
+            scores = self.system.describe(batch, work.dataset, number)
         files.checkpoint.unlink(missing_ok=True)
-        work.workspace.append(make_rows.rows(number, results, process, started_at, scores, calibration_s))
+        made = self._provenance(batch, results, process, scores.get(_EVALUATION), began)
+        known = {**self.system.columns(batch), **{name: one for name, one in scores.items() if name != _EVALUATION}}
+        work.workspace.append([self._row(batch, number, key, results[key], known, made) for key in keys])
+
+    def _provenance(
+        self, batch: Batch, results: Results, process: ProcessExit, evaluation_s: float | None, began: Mapping[str, Any]
+    ) -> Provenance:
+        limits = self.context.limits
+        return Provenance(
+            wall_s=process.wall_s,
+            memory_mib=process.memory_mib,
+            memory_meter=MEMORY_METER,
+            involuntary_switches=process.involuntary_switches,
+            **unclocked(process, results.values(), evaluation_s),
+            contaminated=None,
+            time_limit_s=limits.time_s,
+            memory_limit_mib=limits.memory_mib,
+            timed=self.context.timed,
+            calibration_after_s=None,
+            # Of the last minute.
+            load=round(os.getloadavg()[0], 2),
+            **began,
+            **batch.identity,
+            **self.shared,
+        )
+
+    def _row(
+        self, batch: Batch, number: int, key: Key, result: RunResult, known: Mapping[str, Any], made: Provenance
+    ) -> Record:
+        kind = self.system.record
+        return kind(
+            schema_version=kind.SCHEMA_VERSION,
+            experiment=batch.experiment,
+            dataset=batch.dataset,
+            run=number,
+            seed=batch.seed,
+            status=str(result.status),
+            message=row_message(result.message),
+            time_s=result.time_s,
+            cpu_s=result.cpu_s,
+            provenance=replace(made, contaminated=self._contaminated(result)),
+            # What the batch knows overrides what a run claims.
+            **{**result.columns, **known, **dict(zip(kind.CELL + kind.KEYS, batch.cell + key, strict=True))},
+        )
+
+    def _contaminated(self, result: RunResult) -> bool | None:
+        """Return whether the run waited for its core; unknown without CPU seconds, and but for a single own core."""
+        if result.time_s is None or result.cpu_s is None or not self.context.timed or len(self.context.cores) > 1:
+            return None
+        return result.time_s > CONTAMINATED_RATIO * result.cpu_s
 
     def _note_fault(self, batch: Batch, error: Exception) -> None:
         self.context.check_scheduler()
@@ -234,7 +296,7 @@ class _Job:
 
 
 def _supervised(
-    run: Run, keys: tuple[tuple[Any, ...], ...], context: RunContext, files: RunFiles, supervisor: Supervisor
+    run: Run, keys: tuple[Key, ...], context: RunContext, files: RunFiles, supervisor: Supervisor
 ) -> Turns[tuple[ProcessExit, Results]]:
     """Do the work under supervision and return its results.
 
@@ -265,7 +327,7 @@ def _supervised(
             results[key] = replace(one, clocked_s=clocked_s, clocked_cpu_s=cpu_s)
     if len(results) == len(keys):
         return process, results
-    missing = classify_exit(process, files, context.limits)
+    missing = classify_exit(process, context.limits)
     if killed or blaming:
         missing = replace(missing, message=f"{missing.message}, twice")
     return process, {key: results.get(key, missing) for key in keys}

@@ -126,18 +126,17 @@ def _ended(
     return ended, tuple(dict.fromkeys(why for row in ended for why in reasons(row, batch, required, known)))
 
 
-def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = None) -> dict[str, list[str]]:
+def stale_jobs(grid: Grid, results: Path) -> dict[str, list[str]]:
     """Return by its path each job that has rows, but not those that are asked for, with the reasons in words.
 
     They follow from the results themselves, whatever Snakemake remembers.
     """
     attested, stale = attested_in(results), {}
-    for name in grid.experiments if experiments is None else experiments:
-        kind, required = grid.system(name).record, Requirements(grid.timed(name), attested)
-        for bundle in grid.bundles(name):
-            files = JobFiles.of(results, bundle.path)
-            if files.records.is_file() and (why := _why_stale(bundle, files, kind, required)):
-                stale[bundle.path] = why
+    for bundle in grid.bundles():
+        kind, required = grid.system(bundle.experiment).record, Requirements(grid.timed(bundle.experiment), attested)
+        files = JobFiles.of(results, bundle.path)
+        if files.records.is_file() and (why := _why_stale(bundle, files, kind, required)):
+            stale[bundle.path] = why
     return stale
 
 

@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.resources import files
 from pathlib import Path
@@ -42,6 +43,11 @@ def software_and_machine() -> dict[str, Any]:
         **_git(root),
         "lock_sha256": hashlib.sha256(lock.read_bytes()).hexdigest() if lock and lock.exists() else "",
     }
+
+
+def now() -> str:
+    """Return the time of day to the second, in universal time."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _version(package: str) -> str:

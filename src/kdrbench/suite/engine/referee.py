@@ -38,23 +38,21 @@ class Seconds(NamedTuple):
 class Clock:
     """Wall and CPU seconds of the method alone; the run's limit is paused whenever the clock is."""
 
-    def __init__(self, pauses: Pauses | None = None) -> None:
+    def __init__(self, pauses: Pauses) -> None:
         self.wall_s = self.cpu_s = 0.0
         self._pauses = pauses
         self._wall = self._cpu = 0.0
 
     def start(self) -> None:
         """Begin or go on counting."""
-        if self._pauses:
-            self._pauses.end()
+        self._pauses.end()
         self._cpu, self._wall = time.process_time(), time.perf_counter()
 
     def stop(self) -> None:
         """Count what has passed since the last start."""
         self.wall_s += time.perf_counter() - self._wall
         self.cpu_s += time.process_time() - self._cpu
-        if self._pauses:
-            self._pauses.begin()
+        self._pauses.begin()
 
     def running_s(self) -> float:
         """Return the wall seconds up to now, while the clock runs."""

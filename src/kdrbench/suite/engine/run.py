@@ -7,13 +7,14 @@ import statistics
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
+import click
 import numpy as np
 
-from kdrbench.errors import error_text, text_of
+from kdrbench.errors import error_text, text_of, visible
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.identity import is_own
 from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, SETUP_FAULT, Exit, ProcessExit
@@ -23,6 +24,10 @@ from kdrbench.suite.engine.run_files import RunFiles, lines_of, trace_lines
 
 Key = tuple[Any, ...]
 MOST_REPEATS = 100
+# Characters of a message in a row; its rest is in the job's log.
+MOST_MESSAGE = 1_000
+# Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
+_LEAST_S, _SHARE = 0.1, 0.2
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -209,7 +214,7 @@ def _warm(times: list[Seconds]) -> dict[str, Any]:
     }
 
 
-def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunResult:
+def classify_exit(process: ProcessExit, limits: Limits) -> RunResult:
     """Return the result of the rows for which the run handed none over, from how its process ended."""
     if process.end is Exit.TIME_LIMIT:
         return RunResult(Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s")
@@ -250,3 +255,35 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:  # real-time signals have no names
         return f"signal {number}"
+
+
+def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> dict[str, Any]:
+    """Return what the clocks of a run do not cover, from what its guardian has seen of its process.
+
+    ``unclocked_s`` are wall seconds outside all clocks; ``unaccounted`` says whether too much work was done in them.
+
+    Work on the machine by others adds to wall seconds, and to no process's CPU seconds. A run is not judged where it
+    left no result, or the system does not say what the referee took of the CPU (``evaluation_s``), which is measured in
+    the batch: the seconds of one evaluation, times the evaluations that the trace shows.
+    """
+    unknown = dict.fromkeys(("unclocked_s", "evaluation_s", "unaccounted"))
+    clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
+    if not clocked:
+        return unknown
+    wall_s, cpu_s = max(clocked)
+    outside_s = process.wall_s - wall_s
+    if evaluation_s is None or cpu_s is None:
+        return unknown | {"unclocked_s": outside_s}
+    worked_s = process.cpu_s - cpu_s - evaluation_s
+    # A clock that claims more than the whole process took is wrong as well.
+    unaccounted = worked_s > max(_LEAST_S, _SHARE * cpu_s) or outside_s < -_LEAST_S
+    return {"unclocked_s": outside_s, "evaluation_s": evaluation_s, "unaccounted": unaccounted}
+
+
+def row_message(message: object) -> str:
+    """Return a message as rows hold it: visible characters, 1,000 of them at most; the rest goes to the job's log."""
+    text = visible(text_of(message))
+    if len(text) <= MOST_MESSAGE:
+        return text
+    click.echo(f"a message in full: {text}", err=True)
+    return f"{text[: MOST_MESSAGE - 3]}..."

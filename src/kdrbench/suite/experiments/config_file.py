@@ -61,20 +61,16 @@ class _Loader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
-        _check_keys(node)
+        lines: dict[tuple[str, str], int] = {}
+        for key, _ in node.value:
+            name, line = (key.tag, str(key.value)), key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and name in lines:
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key.value!r} is given twice, first in line {lines[name]}; leave one of them out",
+                    problem_mark=key.start_mark,
+                )
+            lines[name] = line
         return node
-
-
-def _check_keys(node: yaml.MappingNode) -> None:
-    lines: dict[tuple[str, str], int] = {}
-    for key, _ in node.value:
-        name, line = (key.tag, str(key.value)), key.start_mark.line + 1
-        if isinstance(key, yaml.ScalarNode) and name in lines:
-            raise yaml.MarkedYAMLError(
-                problem=f"the key {key.value!r} is given twice, first in line {lines[name]}; leave one of them out",
-                problem_mark=key.start_mark,
-            )
-        lines[name] = line
 
 
 def write_origin(results: Path, name: str, files: Iterable[Path], words: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,12 @@ from numpy.typing import NDArray
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.files import write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
+from kdrbench.suite.engine.batch import WORKSPACES, Bundle
 from kdrbench.suite.engine.grid import CHEAP, Grid
 from kdrbench.suite.engine.publish import JobFiles, array_place, read_points
 from kdrbench.suite.engine.record import AnyRecord, Record, read_records
-from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
+from kdrbench.suite.engine.run_files import RunFiles, TraceLine, UnreadableError, arrays_in, save_array
 from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
-
-# By cell and run; arrays by their kind.
-_Traces = Mapping[tuple[str, int], Sequence[TraceLine]]
-_Arrays = Mapping[tuple[str, int], dict[str, NDArray[Any]]]
 
 
 def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
@@ -90,28 +87,20 @@ def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
             f"what {files.records} rests on cannot be read ({in_words(error)}); make it again"
         ) from error
     for batch, workspace in lacking:
-        if rows := [records[axes] for axes in batch.axes if axes in records]:
-            with workspace_lock(workspace.lock, workspace.folder):
-                _fill(workspace, batch, rows, traces, arrays)
+        if not (rows := [records[axes] for axes in batch.axes if axes in records]):
+            continue
+        with workspace_lock(workspace.lock, workspace.folder):
+            workspace.prepare_for(batch)
+            for run, of_run in groupby(rows, key=lambda row: row.run):
+                made = list(of_run)
+                if all(row.status != Status.SKIPPED for row in made):
+                    place = batch.cell_name, run
+                    _write_files(workspace.run(run), traces.get(place, []), arrays[place])
+                workspace.append(made)
 
 
-def _fill(
-    workspace: Workspace[AnyRecord], batch: Batch, records: Sequence[AnyRecord], traces: _Traces, arrays: _Arrays
-) -> None:
-    workspace.prepare_for(batch)
-    by_run: dict[int, list[AnyRecord]] = defaultdict(list)
-    for record in records:
-        by_run[record.run].append(record)
-    for run, rows in by_run.items():
-        if all(row.status != Status.SKIPPED for row in rows):
-            _fill_run(workspace, batch.cell_name, run, traces, arrays)
-        workspace.append(rows)
-
-
-def _fill_run(workspace: Workspace[Any], cell: str, run: int, traces: _Traces, arrays: _Arrays) -> None:
-    files = workspace.run(run)
+def _write_files(files: RunFiles, trace: Sequence[TraceLine], arrays: Mapping[str, NDArray[Any]]) -> None:
     files.folder.mkdir(parents=True, exist_ok=True)
-    lines = [f"{json.dumps(line)}\n" for line in traces.get((cell, run), ())]
-    write_text(files.trace, "".join(lines), durable=False)
-    for kind, array in arrays.get((cell, run), {}).items():
+    write_text(files.trace, "".join(f"{json.dumps(line)}\n" for line in trace), durable=False)
+    for kind, array in arrays.items():
         save_array(files.array(kind), array)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,9 @@ def write_systems(folder: Path, config: Config, tables: Mapping[str, Path]) -> N
         systems.setdefault(system_name(config["experiments"][name]), []).append(name)
     for system, names in systems.items():
         if set(names) <= set(tables):
-            join_tables([tables[name] for name in names], folder / f"{table_of(system)}.csv")
+            contents = [content for name in names if (content := tables[name].read_bytes())]
+            rows = [content.partition(b"\n")[2] for content in contents[1:]]
+            write_bytes(folder / f"{table_of(system)}.csv", b"".join([*contents[:1], *rows]))
 
 
 def _check_config(config: Any) -> None:
@@ -224,7 +226,7 @@ def read_words(path: Path, kind: type[Record], content: bytes | None = None) -> 
 def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     """Return the record of a row's cells; ``RecordError`` for one that its column may not hold."""
     types = column_types(kind)  # type: ignore[arg-type]
-    return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+    return record_of({name: _value(words[name], types[name]) for name in types}, kind)
 
 
 def was_disturbed(words: Mapping[str, str]) -> bool:
@@ -250,12 +252,6 @@ def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: typ
     return dict(found)
 
 
-def join_tables(tables: Sequence[Path], path: Path) -> None:
-    """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
-    contents = [content for content in map(Path.read_bytes, tables) if content]
-    write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
-
-
 def _unreadable(path: Path, fault: str) -> RecordError:
     return RecordError(
         f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
@@ -263,7 +259,7 @@ def _unreadable(path: Path, fault: str) -> RecordError:
     )
 
 
-def _value(name: str, word: str, allowed: Any) -> Any:
+def _value(word: str, allowed: Any) -> Any:
     """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
     kinds = kinds_of(allowed)
     if not word and NoneType in kinds:

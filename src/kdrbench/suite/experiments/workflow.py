@@ -96,14 +96,6 @@ def _name_of(workflow: Any, home: Path) -> str:
     return names[-1] if names else ""
 
 
-def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
-    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
-    from snakemake.settings.types import DeploymentMethod
-
-    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-    return home / "envs" / f"{name}.yaml" if conda else None
-
-
 def bundled_data(grid: Grid) -> list[str]:
     """Return the data sets of all runs that need no file: they are made, or scikit-learn holds them."""
     known, own = load_registry(), grid.config.get("datasets", {})
@@ -149,7 +141,11 @@ def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
     if stale := stale_jobs(grid, _RESULTS):
         print(f"kdrbench: {stale_in_words(stale)}", file=sys.stderr)
     if not workflow.dryrun:
-        _keep_rows_of(stale, grid)
+        # Snakemake removes the files of a job before it makes it again, and an unpacked record has no others.
+        for path in stale:
+            # Of a job whose files cannot be read every run is made.
+            with suppress(KdrbenchError):
+                restore_workspaces(_RESULTS, grid, [grid.bundle(path)])
         settings = workflow.config_settings
         frozen, text = Path(folder) / "config.json", json.dumps(grid.config, indent=2) + "\n"
         if not frozen.is_file() or frozen.read_text(encoding="utf-8") != text:
@@ -162,16 +158,6 @@ def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
             order = Order(bundle, grid.timed(bundle.experiment), definitions)
             order.write(order_path(_RESULTS, bundle.path))
     return frozenset(stale)
-
-
-def _keep_rows_of(stale: Iterable[str], grid: Grid) -> None:
-    """Give stale jobs the workspaces that they lack, as those of an unpacked record: they make their stale runs alone.
-
-    Snakemake removes the files of a job before it makes it again. Of one whose files cannot be read every run is made.
-    """
-    for path in stale:
-        with suppress(KdrbenchError):
-            restore_workspaces(_RESULTS, grid, [grid.bundle(path)])
 
 
 def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[str]:
@@ -199,9 +185,11 @@ def report_sources(workflow: Any, grid: Grid, home: Path) -> str:
 
     Where reports are made in a conda environment, its file is a part of that.
     """
+    from snakemake.settings.types import DeploymentMethod
+
     root, digest = Path(str(files("kdrbench"))), hashlib.sha256(grid.to_json().encode())
-    if environment := environment_of(workflow, home, "report"):
-        digest.update(environment.read_bytes())
+    if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
+        digest.update((home / "envs/report.yaml").read_bytes())
     # Beside byte code, machine code is kept in __pycache__, too.
     for path in sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())

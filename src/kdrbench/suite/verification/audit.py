@@ -36,20 +36,20 @@ from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
-from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
+from kdrbench.suite.engine.identity import ATTESTATIONS, STEP, append_attestation, steps_of
+from kdrbench.suite.engine.provenance import now, software_and_machine, write_evidence
 from kdrbench.suite.engine.recomputed import NOT_STORED, Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
-from kdrbench.suite.engine.rows import now
 from kdrbench.suite.experiments.results import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification.record import Finding, Record
-from kdrbench.suite.verification.verify import place_of
+from kdrbench.suite.verification.verify import Finding, Record, place_of
 
 _MIB = 2**20
 # Makes the run of a batch of one in the folder, from the data set; returns its rows, none where the engine has failed.
 Rerun = Callable[[Batch, Dataset, Path], Sequence[RunRecord]]
+# A row of a run, and the arrays that its run has left.
+Made = tuple[RunRecord, Arrays]
 # By these rounding is the same.
 _SAME = (
     *("processor", "blas", "blas_threads", "kdrbench_version", "git_commit", "git_dirty", "python_version"),
@@ -89,11 +89,11 @@ class Audit:
         return [finding for run in self.runs for finding in run.findings]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        """The runs, and those that differ, by component and revisions."""
+    def steps(self) -> list[dict[str, Any]]:
+        """The runs, and those that differ, by component and revisions, as attestations have them."""
         made = [(name, *step, bool(run.findings)) for run in self.runs for name, step in run.steps.items()]
         cells, differing = Counter(one[:3] for one in made), Counter(one[:3] for one in made if one[3])
-        return tuple(Step(*step, cells[step], differing[step]) for step in sorted(cells))
+        return [dict(zip(STEP, (*step, cells[step], differing[step]), strict=True)) for step in sorted(cells)]
 
 
 def drawn(batches: Sequence[Batch], rng: np.random.Generator) -> Iterator[Batch]:
@@ -195,9 +195,7 @@ def _audited(
         return Audited(batch.path, (Finding(batch.path, "result", f"({error})", "readable"),))
     new = Record(folder).arrays(f"{batch.path}.jsonl", batch.cell_name, [run]).get(run, {})
     findings = [
-        finding
-        for place, one in recorded.items()
-        for finding in compared(place, Made(one, stored), Made(here[place], new))
+        finding for place, one in recorded.items() for finding in compared(place, (one, stored), (here[place], new))
     ]
     ratios = [ratio for place, one in recorded.items() if (ratio := time_ratio(one, here[place])) is not None]
     steps = steps_of(recorded[places[0]].provenance.revisions, batch)
@@ -220,14 +218,6 @@ def _obstacle(recorded: list[RunRecord], limit_s: float) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Made:
-    """A row of a run with the arrays that its run has left."""
-
-    record: RunRecord
-    arrays: Arrays
-
-
 def same_rounding(recorded: RunRecord, here: RunRecord) -> bool:
     """Return whether both were made by the same processor, packages and commit, without changes to it."""
     first, second = flat(recorded), flat(here)
@@ -242,24 +232,25 @@ def time_ratio(recorded: RunRecord, here: RunRecord) -> float | None:
 
 def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
     """Yield what a rerun has found otherwise than the row of the record, and the arrays that this stores."""
-    first, second = flat(recorded.record), flat(here.record)
+    (row, stored), (row_here, left) = recorded, here
+    first, second = flat(row), flat(row_here)
     if first["status"] != second["status"]:
-        if not _near_a_limit(recorded.record, here.record):
+        if not _near_a_limit(row, row_here):
             yield Finding(place, "status", first["status"], f"{second['status']}, of a rerun ({second['message']})")
     # Where the clock or the memory has stopped it, is the machine's.
     elif first["status"] not in (Status.TIME_LIMIT, Status.MEMORY_LIMIT):
-        same = same_rounding(recorded.record, here.record)
+        same = same_rounding(row, row_here)
         # What the clock says is not a result.
-        own = (name for name in own_column_types(type(recorded.record)) if not name.endswith("_s"))  # type: ignore[arg-type]
+        own = (name for name in own_column_types(type(row)) if not name.endswith("_s"))  # type: ignore[arg-type]
         allowed = {name: 0.0 for name in own if name != "repeats"} if same else dict(_allowed(first, second))
         for name, most in allowed.items():
             one, other = first.get(name), second.get(name)
             if one != other and (not most or one is None or other is None or not abs(one - other) <= most):
                 yield Finding(place, name, _word(one), f"{_word(other)} within {most:.1e}, of a rerun")
         # Those that the record says it does not store are left out.
-        left_out = {NOT_STORED, *(str(name) for name in recorded.arrays.get(NOT_STORED, ()))}
-        for name in sorted({*recorded.arrays, *here.arrays} - left_out):
-            one, other = recorded.arrays.get(name), here.arrays.get(name)
+        left_out = {NOT_STORED, *(str(name) for name in stored.get(NOT_STORED, ()))}
+        for name in sorted({*stored, *left} - left_out):
+            one, other = stored.get(name), left.get(name)
             if not same and name == "projection":
                 yield from _near_subspace(place, one, other, _still(first, second), _bent(first))
             elif same and (one is None or other is None or not np.array_equal(one, other.astype(one.dtype))):
@@ -339,17 +330,15 @@ def _word(value: object) -> str:
 def attest(results: Path, found: Audit, seed: int) -> str:
     """Append what was found to the attestations beside the results, and return it in a line."""
     made = software_and_machine()
-    append_attestation(
-        results,
-        Attestation(
-            now(),
-            seed,
-            len(found.runs),
-            sum(bool(run.findings) for run in found.runs),
-            **{name: made[name] for name in ("machine", "processor", "git_commit")},
-            **write_evidence(results),
-            steps=found.steps,
-        ),
-    )
-    safe = sum(not step.differing for step in found.steps)
+    audit = {
+        "date": now(),
+        "seed": seed,
+        "cells": len(found.runs),
+        "differing": sum(bool(run.findings) for run in found.runs),
+        **{name: made[name] for name in ("machine", "processor", "git_commit")},
+        **write_evidence(results),
+        "steps": found.steps,
+    }
+    append_attestation(results, audit)
+    safe = sum(not step["differing"] for step in found.steps)
     return f"attested: {safe} of {counted(len(found.steps), 'component')}, in {results / ATTESTATIONS}"

@@ -27,7 +27,6 @@ import psutil
 from kdrbench.errors import visible
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
-from kdrbench.suite.engine.isolation.memory import Meter
 
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
@@ -192,7 +191,7 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
 
 def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Exit, int]:
     handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
-    meter, most = Meter(), 0
+    meter, most = processes.Meter(), 0
     while True:
         now = time.monotonic()
         wait_s = max(0.0, min(look_at, watched.limit_at(began)) - now)

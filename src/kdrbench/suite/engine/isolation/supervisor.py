@@ -150,21 +150,10 @@ def supervise(
     return ending
 
 
-class NoReportError(KdrbenchError):
-    """The work did not come to its end; the message says what it did instead, as the end of "it ...".
+def report_of(work: Callable[[], Any], limits: Limits) -> tuple[ProcessExit, Any]:
+    """Do the work in a process of its own within ``limits``; return how that ended, and what the work has returned.
 
-    ``end`` is how its process ended.
-    """
-
-    def __init__(self, what: str, end: Exit) -> None:
-        super().__init__(what)
-        self.end = end
-
-
-def report_of(work: Callable[[], Any], limits: Limits) -> Any:
-    """Return what the work returns, as JSON holds it, from a process of its own within ``limits``.
-
-    Raises ``NoReportError`` when the process ends before the work does, whatever its exit code.
+    That is as JSON holds it, and ``None`` where the process has ended before the work, whatever its exit code.
     """
     with tempfile.TemporaryDirectory(prefix="kdrbench-apart-") as folder:
         answer = Path(folder) / "answer.json"
@@ -173,14 +162,4 @@ def report_of(work: Callable[[], Any], limits: Limits) -> Any:
             ending = supervise(lambda: write_text(answer, json.dumps(work()), durable=False), limits)
         finally:
             processes.adopt_orphans(wanted=False)
-        if answer.exists():
-            return json.loads(answer.read_text(encoding="utf-8"))
-    raise NoReportError(
-        {
-            Exit.TIME_LIMIT: f"did not end within {limits.time_s:g} s",
-            Exit.MEMORY_LIMIT: f"took more than {limits.memory_mib:g} MiB",
-            Exit.SIGNALLED: f"ended the process by signal {ending.code}",
-            Exit.EXITED: f"ended the process with exit code {ending.code}",
-        }[ending.end],
-        ending.end,
-    )
+        return ending, json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else None
