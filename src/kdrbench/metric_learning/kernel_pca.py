@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from kdrbench.kernels.combination import Combination, terms_of
 from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
 from kdrbench.metric_learning.learner import Learner, learn_map
 from kdrbench.parameters import POSITIVE, Either, OneOf, check_value, whole
+from kdrbench.samples.passes import chunks
 
 # k(left, right) for rows of features (m x D, n x D): m x n.
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
@@ -242,8 +243,8 @@ class KernelMap:
 
     coordinates: KernelPCA
     projection: FloatArray
-    kernel: AnyKernel | None
-    samples: FloatArray | None
+    kernel: AnyKernel | None = None
+    samples: FloatArray | None = None
 
     def transform(self, features: FloatArray) -> FloatArray:
         """Return A'z(x) (m x d) for m x D features, or for their kernel with the training samples (m x n)."""
@@ -252,10 +253,10 @@ class KernelMap:
         if features.ndim != 2 or features.shape[1] != self.samples.shape[1]:
             raise InputError(f"expected features with {self.samples.shape[1]} columns, got shape {features.shape}")
         parts = []
-        for begin in range(0, max(len(features), 1), _ROWS):
-            gram = SamplePairs(features[begin : begin + _ROWS], self.samples).gram(self.kernel, up_to_constant=True)
+        for rows in chunks(max(len(features), 1), _ROWS):
+            gram = SamplePairs(features[rows], self.samples).gram(self.kernel, up_to_constant=True)
             parts.append(self.transform_gram(gram))
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
+        return np.vstack(parts)
 
     def transform_gram(self, gram: FloatArray) -> FloatArray:
         """Do the same from the kernel matrix (m x n)."""
@@ -298,7 +299,7 @@ class KPCATrick:
             raise InputError(f"features hold {int((~np.isfinite(features)).sum())} NaN or infinite values")
         gram = SamplePairs(features, features).gram(self.kernel, up_to_constant=True)
         trick = fit_in_coordinates(self.learner, gram, labels, self.n_components)
-        return KernelMap(trick.coordinates, trick.projection, self.kernel, features)
+        return replace(trick, kernel=self.kernel, samples=features)
 
 
 def fit_in_coordinates(
@@ -306,4 +307,4 @@ def fit_in_coordinates(
 ) -> KernelMap:
     """Return the learner's map in the KPCA coordinates of a training kernel (n x n)."""
     coordinates = kernel_pca(gram, n_components)
-    return KernelMap(coordinates, learn_map(learner, coordinates.transform(gram), labels), None, None)
+    return KernelMap(coordinates, learn_map(learner, coordinates.transform(gram), labels))

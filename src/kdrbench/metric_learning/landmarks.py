@@ -5,7 +5,7 @@ With n samples and m landmarks a fit takes O(n m^2) time and O(m^2) memory where
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import check_value, whole
 from kdrbench.samples import evenly_drawn
+from kdrbench.samples.passes import chunks
 
 # Samples whose kernel with the landmarks is held at a time, and with each other, for k(x, x) of any function.
 _ROWS, _SQUARE = 1024, 64
@@ -64,7 +65,7 @@ def landmark_pca(
     basis = kernel_pca(gram)
     n_samples, offset, magnitude = len(features), float(basis.column_means.mean()), float(np.abs(gram).max())
     scatter, means, beyond = np.zeros((len(basis.values),) * 2), np.zeros(len(landmarks)), 0.0
-    for rows in _blocks(n_samples):
+    for rows in chunks(n_samples, _ROWS):
         block = SamplePairs(features[rows], landmarks).gram(kernel, up_to_constant=True)
         inside = basis.transform(block)
         scatter += inside.T @ inside
@@ -96,16 +97,11 @@ def fit_on_landmarks(
 ) -> KernelMap:
     """Return the learner's map of all n samples in their coordinates by :func:`landmark_pca`."""
     coordinates = landmark_pca(kernel, landmarks, features, n_components)
-    mapped = KernelMap(coordinates, np.eye(len(coordinates.values)), kernel, landmarks).transform(features)
-    return KernelMap(coordinates, learn_map(learner, mapped, labels), kernel, landmarks)
-
-
-def _blocks(n_samples: int) -> Iterator[slice]:
-    for begin in range(0, n_samples, _ROWS):
-        yield slice(begin, min(begin + _ROWS, n_samples))
+    mapped = KernelMap(coordinates, np.eye(len(coordinates.values)), kernel, landmarks)
+    return replace(mapped, projection=learn_map(learner, mapped.transform(features), labels))
 
 
 def _diagonal(kernel: AnyKernel, features: FloatArray) -> FloatArray:
     """Return k(x, x) of each sample, up to the constant that centring takes away."""
-    parts = [features[begin : begin + _SQUARE] for begin in range(0, len(features), _SQUARE)]
+    parts = [features[rows] for rows in chunks(len(features), _SQUARE)]
     return np.concatenate([np.diag(SamplePairs(part, part).gram(kernel, up_to_constant=True)) for part in parts])

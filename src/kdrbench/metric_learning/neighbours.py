@@ -7,13 +7,14 @@ must therefore stay equal after rounding errors, in whatever coordinates they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.parameters import check_value, whole
+from kdrbench.samples.passes import chunks
 
 IntArray = NDArray[np.intp]
 # Squared distances of some samples to all: a slice of rows -> (rows) x n. An n x n array's ``__getitem__`` is one.
@@ -32,16 +33,9 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     return pairing_block(Pairing.DIFFERENCE, left - centre, right - centre)
 
 
-def row_blocks(n_samples: int, width: int = 1) -> Iterator[slice]:
-    """Yield blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
-    step = max(1, entries_of_block(n_samples, width) // n_samples)
-    for begin in range(0, n_samples, step):
-        yield slice(begin, min(begin + step, n_samples))
-
-
-def entries_of_block(n_samples: int, width: int = 1) -> int:
-    """Return how many entries such a block has at most."""
-    return max(_ENTRIES // n_samples, width, _FEWEST) * n_samples
+def row_blocks(n_samples: int, width: int = 1) -> list[slice]:
+    """Return blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
+    return chunks(n_samples, max(_ENTRIES // n_samples, width, _FEWEST))
 
 
 def distance_rows(features: FloatArray) -> SquaredRows:

@@ -167,7 +167,7 @@ class _Methods:
 
     def _aligned(self, variant: str) -> Iterator[RunResult]:
         split, keys = self.split, [(learner, variant) for learner in self.definition["learners"]]
-        align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
+        align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")
         try:
             (kernel, _), spent = self.referee.timed(align)
         except Exception as error:
