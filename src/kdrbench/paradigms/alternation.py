@@ -78,7 +78,7 @@ class ClusteringTask:
     features: FloatArray
     alternation: Alternation
     guidance: tuple[Guidance, ...] = ()
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation = field(default_factory=Evaluation)
     alignment_target: FloatArray | None = None
     _begun: tuple[Kernel | Combination, FirstStep] | None = field(default=None, init=False, repr=False)
 
@@ -96,7 +96,7 @@ class ClusteringTask:
         if projection is None and self._begun is not None and self._begun[0] is kernel:
             return self._begun[1]
         self._check()
-        form, asked = self.alternation, self.evaluation or Evaluation()
+        form, asked = self.alternation, self.evaluation
         degrees = Degrees(form.degrees != "none")
         if projection is None:
             unprojected: Kernel | Combination = kernel
@@ -117,7 +117,7 @@ class ClusteringTask:
 
     def kernel_eigenvectors(self, kernel: Kernel | Combination, projection: FloatArray) -> FloatArray:
         """Return the k leading eigenvectors (n x k) of K_XW without degrees and centring."""
-        gram = gram_operator(kernel, self.features @ projection, self.evaluation or Evaluation())
+        gram = gram_operator(kernel, self.features @ projection, self.evaluation)
         return spectral_embedding(gram, self.n_classes, scaling=None, centred=False)[1]
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
@@ -130,7 +130,7 @@ class ClusteringTask:
 
         They are the same in every run, and have no D where it does not exist for all.
         """
-        asked, n_samples = self.evaluation or Evaluation(), len(self.features)
+        asked, n_samples = self.evaluation, len(self.features)
         if n_samples < 2 * _SOME_SAMPLES:
             return None
         rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
@@ -181,27 +181,9 @@ class ClusteringTask:
         reduced = ReducedObjective(
             form, self.features, kernel, self.guidance, evaluation=self.evaluation, uses_degrees=before.uses_degrees
         )
-        comparable = [projection for projection in projections if reduced.is_comparable(projection)]
-        end = climb(
-            reduced,
-            solver,
-            max(comparable, key=reduced.value),
-            monitor,
-            tolerance=form.tolerance or _STATIONARY,
-            max_rounds=form.max_rounds or _MOST_ROUNDS,
-        )
-        return replace(
-            before,
-            projection=end.projection,
-            embedding=reduced.embedding(end.projection),
-            gamma=reduced.gamma(end.projection),
-            objective=reduced.value(end.projection),
-            rounds=(*before.rounds, *end.rounds),
-            status=end.status,
-            message=end.message,
-            problem=end.problem or before.problem,
-            result=end.result or before.result,
-        )
+        best = max(filter(reduced.is_comparable, projections), key=reduced.value)
+        tolerance, max_rounds = form.tolerance or _STATIONARY, form.max_rounds or _MOST_ROUNDS
+        return climb(reduced, solver, before, best, monitor, tolerance=tolerance, max_rounds=max_rounds)
 
     def _alternate(
         self,
@@ -213,7 +195,7 @@ class ClusteringTask:
         first: FirstStep,
     ) -> tuple[Clustering, list[FloatArray]]:
         """Alternate until the eigenvalues settle, as the papers do; return the W of each round, too."""
-        features, guidance, asked = self.features, self.guidance, self.evaluation or Evaluation()
+        features, guidance, asked = self.features, self.guidance, self.evaluation
         tolerance, max_rounds = form.tolerance or _SETTLED, form.max_rounds or _PAPERS_ROUNDS
         embedding, degrees = first.embedding, Degrees(first.uses_degrees)
         projection, projections = start, list[FloatArray]()

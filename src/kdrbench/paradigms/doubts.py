@@ -40,7 +40,7 @@ def doubts(task: Task, kernel: Kernel | Combination, best: Learned, compared: Se
         # Without neighbours within the narrow bandwidth there are no degrees, and no embedding.
         if not reduced.is_comparable(best.projection):
             return
-        overlap = mutual_information(best.clustering.labels, cluster_rows(reduced.embedding(best.projection)))
+        overlap = mutual_information(best.clustering.labels, cluster_rows(reduced.at(best.projection).embedding))
         if overlap < _AGREED:
             yield (
                 f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "

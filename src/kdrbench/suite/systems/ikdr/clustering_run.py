@@ -116,7 +116,7 @@ class ClusteringRun(ProjectionRun):
         seed = self.number if of_kernel or self.cell.start == "completed" else 0
         if of_kernel:
             return cluster_rows(task.kernel_eigenvectors(self.kernel, projection), seed)
-        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection), seed)
+        return cluster_rows(self.objective(uses_degrees=uses_degrees).at(projection).embedding, seed)
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
         """Return the NMI with the classes, or with the labelling that is sought, if any is."""
