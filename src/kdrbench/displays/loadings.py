@@ -186,12 +186,7 @@ class LoadingsDisplay:
         return lower, upper
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        components: Any = None,
-        max_features: int = 15,
-        confidence_level: float = 0.95,
+        self, ax: Any = None, *, components: Any = None, max_features: int = 15, confidence_level: float = 0.95
     ) -> Self:
         """Draw the ``components`` (by default the first three) of the ``max_features`` heaviest features.
 

@@ -14,13 +14,7 @@ from sklearn.utils import check_random_state
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, TransformerMap
-from kdrbench.estimators.definitions import (
-    KERNEL_ALIASES,
-    PRECOMPUTED,
-    Options,
-    kernel_definition,
-    pairwise_kernel,
-)
+from kdrbench.estimators.definitions import KERNEL_ALIASES, PRECOMPUTED, Options, kernel_definition, pairwise_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,

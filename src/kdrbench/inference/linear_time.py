@@ -9,12 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
-from kdrbench.inference.permutation import (
-    PermutationTest,
-    check_limits,
-    permuted_places,
-    sequential_test,
-)
+from kdrbench.inference.permutation import PermutationTest, check_limits, permuted_places, sequential_test
 from kdrbench.inference.refits import check_samples, classes_of, embedded, prepared, seed_of
 from kdrbench.inference.statistics import gamma_of, in_unit, rms_distance
 from kdrbench.kernels.family import FloatArray
