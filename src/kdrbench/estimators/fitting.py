@@ -27,7 +27,6 @@ from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.paradigms import ClusteringTask, Learned, SupervisedTask, build_task, learn_from_all
-from kdrbench.paradigms.doubts import doubts
 from kdrbench.parameters import Either, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
 from kdrbench.progress import FitProgress
@@ -250,7 +249,9 @@ class _Search:
             # The approximation that is the default ended the search.
             finer = accurate(cast(DispatchedProblem, best.problem), count)
             best = replace(task, evaluation=finer).learn(kernel, solver, best.projection, monitor)
-        warned = list(doubts(task, kernel, best, compared)) if self.definitions.paradigm == "alternative" else []
+        warned = list[str]()
+        if self.definitions.paradigm == "alternative" and isinstance(task, ClusteringTask):
+            warned += task.doubts(kernel, best, compared)
         if self.n_wanted > span.rank:
             warned.append(
                 f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "

@@ -29,7 +29,7 @@ Source: NeurIPS 2019, section 2; the form with D on both sides of every term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,8 +39,16 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
 from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
-from kdrbench.paradigms.embedding import Alternation, Degrees, Guidance, gamma_of, spectral_embedding
-from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
+from kdrbench.paradigms.embedding import (
+    Alternation,
+    Degrees,
+    Guidance,
+    cluster_rows,
+    gamma_of,
+    mutual_information,
+    spectral_embedding,
+)
+from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective, Round, climb
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import Monitor, Solver, Status, solve
@@ -53,6 +61,9 @@ _SETTLED, _PAPERS_ROUNDS = 0.01, 20
 _STATIONARY, _MOST_ROUNDS = 1e-6, 500
 # The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
+# A bandwidth is doubtful if clusters are others with this share of it. Below the agreement two clusterings differ;
+# objectives of starts that agree are within a hundredth.
+_NARROWER, _AGREED, _EQUAL = 0.125, 0.95, 0.01
 MakeMonitor = Callable[[], Monitor]
 
 
@@ -120,6 +131,13 @@ class ClusteringTask:
         gram = gram_operator(kernel, self.features @ projection, self.evaluation)
         return spectral_embedding(gram, self.n_classes, scaling=None, centred=False)[1]
 
+    def reduced(
+        self, kernel: Kernel | Combination, evaluation: Evaluation, uses_degrees: bool = True
+    ) -> ReducedObjective:
+        """Return the objective as a function of W alone."""
+        form, features, guidance = self.alternation, self.features, self.guidance
+        return ReducedObjective(form, features, kernel, guidance, evaluation=evaluation, uses_degrees=uses_degrees)
+
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
         gamma = gamma_of(self.first_step(kernel).embedding, self.guidance, None)
@@ -177,10 +195,7 @@ class ClusteringTask:
         monitor: MakeMonitor,
     ) -> Clustering:
         """Climb from the best of the ``projections`` of an alternation."""
-        form = self.alternation
-        reduced = ReducedObjective(
-            form, self.features, kernel, self.guidance, evaluation=self.evaluation, uses_degrees=before.uses_degrees
-        )
+        form, reduced = self.alternation, self.reduced(kernel, self.evaluation, before.uses_degrees)
         best = max(filter(reduced.is_comparable, projections), key=reduced.value)
         tolerance, max_rounds = form.tolerance or _STATIONARY, form.max_rounds or _MOST_ROUNDS
         return climb(reduced, solver, before, best, monitor, tolerance=tolerance, max_rounds=max_rounds)
@@ -227,6 +242,35 @@ class ClusteringTask:
             status, message = result.status, f"in the last round: {result.message}"
         outcome = (projection, objective, status, message, problem, result)
         return Clustering(*outcome, embedding, gamma, tuple(rounds), degrees.in_use), projections
+
+    def doubts(self, kernel: Kernel | Combination, best: Learned, compared: Sequence[Learned]) -> Iterator[str]:
+        """Yield a sentence for each reason to doubt the best of the outcomes ``compared``, by falling objective.
+
+        Starts disagree where a clustering that is at most a hundredth worse differs (NMI below .95), or where one is
+        worse by more. A bandwidth is doubtful if the same projection has other clusters with an eighth of it.
+        """
+        highest, lowest = compared[0].objective, compared[-1].objective
+        first, *others = (outcome.clustering for outcome in compared if outcome.clustering)
+        overlaps = [mutual_information(first.labels, other.labels) for other in others]
+        spread = (highest - lowest) / max(abs(highest), abs(lowest))
+        if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
+            yield (
+                f"the {len(compared)} starts disagree: objectives from {lowest:.4g} to {highest:.4g} "
+                f"(the best is kept), NMI of their clusters with the best from {min(overlaps):.2f} to "
+                f"{max(overlaps):.2f}; try more (start='multistart', n_init) or another bandwidth"
+            )
+        if not isinstance(kernel, Gaussian) or best.clustering is None:
+            return
+        narrow = self.reduced(Gaussian(_NARROWER * kernel.sigma), self.evaluation)
+        # Without neighbours within the narrow bandwidth there are no degrees, and no embedding.
+        if not narrow.is_comparable(best.projection):
+            return
+        overlap = mutual_information(best.clustering.labels, cluster_rows(narrow.at(best.projection).embedding))
+        if overlap < _AGREED:
+            yield (
+                f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try a smaller sigma"
+            )
 
     def _check(self) -> None:
         n_samples = len(self.features)

@@ -125,15 +125,7 @@ class ClusteringRun(ProjectionRun):
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
-        task = self._task()
-        return ReducedObjective(
-            task.alternation,
-            task.features,
-            self.kernel,
-            task.guidance,
-            evaluation=self.evaluation.exact,
-            uses_degrees=uses_degrees,
-        )
+        return self._task().reduced(self.kernel, self.evaluation.exact, uses_degrees)
 
     def _alternate(self, make_start: MakeStart, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
         """Cluster with one clock over all rounds; ``objective`` notes how they end, while it is paused."""
