@@ -21,6 +21,7 @@ from kdrbench.errors import InputError, counted
 from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
+from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
@@ -101,7 +102,7 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     """Return what an estimator learns in the span of the features; errors and warnings are those of its ``fit``."""
     definitions = definitions_of(estimator)
     known = known_samples(estimator, definitions, X, y, sample_weight)
-    if known.continuous:
+    if definitions.paradigm == "supervised" and estimator.target_type_ == CONTINUOUS:
         definitions = definitions.with_target_kernel(len(known.of_samples))
     if estimator.n_components == "auto" and isinstance(known.features, Samples):
         raise InputError(
