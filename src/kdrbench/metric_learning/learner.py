@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
-from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
+from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
 from kdrbench.parameters import check_value, whole
 
 
@@ -93,17 +93,6 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     return np.asarray(codes, dtype=np.intp)
 
 
-def class_order(codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the samples' numbers class after class, the classes numbered in that order, and where each ends.
-
-    Classes come as they first appear: what they are called changes no rounding.
-    """
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    classes = np.argsort(np.argsort(first))[inverse]
-    order = np.argsort(classes, kind="stable")
-    return order, classes[order], np.cumsum(np.bincount(classes))
-
-
 def target_neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> list[IntArray]:
     """Return for each sample its nearest others of the same class.
 
@@ -170,15 +159,6 @@ def descend(
     return minimum.x.reshape(start.shape), int(minimum.nit)
 
 
-def pairwise_precision(samples: FloatArray) -> FloatArray:
-    """Return centred samples whose pairs are summed: many of them in float32, which gives sums six or seven digits.
-
-    Passes over pairs then take half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end at
-    1e-5 of the objective.
-    """
-    return samples.astype(np.float32) if len(samples) >= _MANY else samples
-
-
 def leading_axes(centred: FloatArray, n_components: int | None) -> FloatArray:
     """Return the start of a map of centred features (n x D): their first principal axes, D x ``n_components``.
 
@@ -211,26 +191,43 @@ def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArr
     return centred
 
 
-class LaplacianProduct:
-    """S V for the Laplacian S of weights w (n x n) that come a block of rows at a time, and V = ``columns`` (n x d).
+class PairSums:
+    """Sums over pairs of projected samples V (n x d), whose ``order`` is class after class.
 
-    Like :func:`laplacian`, without an n x n array.
+    Classes come as they first appear: what they are called changes no rounding. Many samples are in float32, which
+    gives sums six or seven digits in half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end
+    at 1e-5 of the objective. ``squared`` gives rows of their squared distances.
     """
 
-    def __init__(self, columns: FloatArray) -> None:
+    def __init__(self, projected: FloatArray, codes: IntArray) -> None:
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        classes = np.argsort(np.argsort(first))[inverse]
+        self.order = np.argsort(classes, kind="stable")
+        self._classes, self._ends = classes[self.order], [0, *np.cumsum(np.bincount(classes)).tolist()]
+        samples = projected[self.order]
+        samples = samples.astype(np.float32) if len(samples) >= _MANY else samples
+        self.squared = distance_rows(samples)
         # With ones, so that products give the sums of weights, too.
-        self._columns = np.column_stack([columns, np.ones(len(columns), dtype=columns.dtype)])
+        self._columns = np.column_stack([samples, np.ones(len(samples), dtype=samples.dtype)])
         self._sum = np.zeros(self._columns.shape)
 
+    def parts(self, block: slice) -> Iterator[tuple[slice, slice]]:
+        """Yield for each class its rows in a block of rows, and all its rows."""
+        for code in range(int(self._classes[block.start]), int(self._classes[block.stop - 1]) + 1):
+            own = slice(self._ends[code], self._ends[code + 1])
+            yield slice(max(block.start, own.start), min(block.stop, own.stop)), own
+
     def add(self, rows: slice, weights: FloatArray) -> None:
-        """Add what these rows of w bring, (rows) x n."""
+        """Add what these rows of weights w bring, (rows) x n."""
         self._sum[rows] += weights @ self._columns
         self._sum += weights.T @ self._columns[rows]
 
-    def total(self) -> FloatArray:
-        """Return S V, n x d."""
+    def gradient(self, features: FloatArray) -> FloatArray:
+        """Return 2 X'S V for ``features`` X in their own order, and S the :func:`laplacian` of w, which is not made."""
         products, sums = self._sum[:, :-1], self._sum[:, -1:]
-        return np.asarray(sums * self._columns[:, :-1] - products)
+        moved = np.empty(products.shape)
+        moved[self.order] = sums * self._columns[:, :-1] - products
+        return np.asarray(2.0 * features.T @ moved)
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

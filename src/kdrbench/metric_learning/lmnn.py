@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import (
-    LaplacianProduct,
+    PairSums,
     checked_classes,
-    class_order,
     descend,
     inverse_scale,
     leading_axes,
-    pairwise_precision,
     target_neighbours,
 )
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
@@ -49,24 +47,17 @@ class LMNNObjective:
 
         From 5000 samples on pairs are summed in float32, to six digits of f.
         """
-        columns = self.features @ projection
+        columns, value = self.features @ projection, 0.0
         # Class after class, so that the impostors of a class are side by side.
-        order, codes, ends = class_order(self.codes)
-        places = np.argsort(order)
-        targets = np.where(self.targets >= 0, places[self.targets], -1)[order]
-        samples = pairwise_precision(columns[order])
-        squared, product = distance_rows(samples), LaplacianProduct(samples)
-        value = 0.0
+        sums = PairSums(columns, self.codes)
+        places = np.argsort(sums.order)
+        targets = np.where(self.targets >= 0, places[self.targets], -1)[sums.order]
         for block in row_blocks(*columns.shape):
-            for code in range(int(codes[block.start]), int(codes[block.stop - 1]) + 1):
-                first = int(ends[code - 1]) if code else 0
-                rows = slice(max(block.start, first), min(block.stop, int(ends[code])))
-                here, weights = self._rows(squared(rows), targets[rows], slice(first, int(ends[code])))
-                product.add(rows, weights)
+            for rows, own in sums.parts(block):
+                here, weights = self._rows(sums.squared(rows), targets[rows], own)
+                sums.add(rows, weights)
                 value += here
-        moved = np.empty_like(columns)
-        moved[order] = product.total()
-        gradient: FloatArray = 2.0 * self.features.T @ moved
+        gradient = sums.gradient(self.features)
         gradient += 2.0 * self.regularisation * projection
         return value + self.regularisation * float(np.square(projection).sum()), gradient
 

@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import (
-    LaplacianProduct,
-    checked_classes,
-    class_order,
-    descend,
-    inverse_scale,
-    leading_axes,
-    pairwise_precision,
-)
-from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
+from kdrbench.metric_learning.learner import PairSums, checked_classes, descend, inverse_scale, leading_axes
+from kdrbench.metric_learning.neighbours import IntArray, row_blocks
 from kdrbench.parameters import COUNT, check_parameters, optional
 
 
@@ -71,28 +63,23 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
     minimised. Memory is O(n d). From 5000 samples on pairs are summed in float32, to six digits of f.
     """
+    projected, value = features @ projection, 0.0
     # Class after class, so that those of one's own are side by side.
-    order, classes, ends = class_order(codes)
-    samples, value = pairwise_precision((features @ projection)[order]), 0.0
-    squared, product = distance_rows(samples), LaplacianProduct(samples)
-    for rows in row_blocks(*samples.shape):
-        chances = squared(rows)
+    sums = PairSums(projected, codes)
+    for rows in row_blocks(*projected.shape):
+        chances = sums.squared(rows)
         chances[np.arange(len(chances)), np.arange(rows.start, rows.stop)] = np.inf
         np.subtract(chances.min(axis=1, keepdims=True), chances, out=chances)
         np.exp(chances, out=chances)
         chances /= chances.sum(axis=1, keepdims=True)
-        for code in range(int(classes[rows.start]), int(classes[rows.stop - 1]) + 1):
-            first = ends[code - 1] if code else 0
-            mine = chances[max(first - rows.start, 0) : max(ends[code] - rows.start, 0)]
-            own = mine[:, first : ends[code]]
+        for here, of_class in sums.parts(rows):
+            mine = chances[here.start - rows.start : here.stop - rows.start]
+            own = mine[:, of_class]
             rights = own.sum(axis=1, keepdims=True)
             value -= float(rights.sum())
             # w = p (1[same class] - rights).
             held = own * (1.0 - rights)
             mine *= -rights
             own[...] = held
-        product.add(rows, chances)
-    moved = np.empty(samples.shape)
-    moved[order] = product.total()
-    gradient: FloatArray = 2.0 * features.T @ moved
-    return value, gradient
+        sums.add(rows, chances)
+    return value, sums.gradient(features)
