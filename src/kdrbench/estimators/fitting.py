@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,8 +19,8 @@ from sklearn.utils import check_random_state
 from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
 from kdrbench.estimators.definitions import Definitions, definitions_of
-from kdrbench.estimators.inputs import Known, known_samples
-from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
+from kdrbench.estimators.inputs import Known, known_samples, projected
+from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
@@ -82,24 +82,11 @@ _SEARCHED, _WITHOUT_PAIRS, _SUMMED, _PROJECTED = 6.0, ("linear", "squared", "pol
 _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
 
 
-class Fit(NamedTuple):
-    """What an estimator has learned, for all features, by which kernel, and the type of the features.
+def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Set what an estimator learns in the span of the features; errors and warnings are those of its ``fit``.
 
-    The certificate, and the problem of ``learned``, are about the ``span`` in which was searched. ``lost``: how much
-    less F(W) is than with all features, where ``max_features`` has left some out.
+    The certificate is about the span in which was searched, and the rest about all features.
     """
-
-    learned: Learned
-    kernel: AnyKernel
-    dtype: type[np.floating[Any]]
-    span: FeatureSpan
-    certificate: Certificate | CertificateOnDemand
-    shares: FloatArray | None
-    lost: float | None
-
-
-def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
-    """Return what an estimator learns in the span of the features; errors and warnings are those of its ``fit``."""
     definitions = definitions_of(estimator)
     known = known_samples(estimator, definitions, X, y, sample_weight)
     if definitions.paradigm == "supervised" and estimator.target_type_ == CONTINUOUS:
@@ -117,12 +104,12 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         if estimator.n_components == "auto":
             n_components = 1 + int(np.searchsorted(np.cumsum(objective_shares(best)), _EXPLAINED))
             best, kernel, warned = search.learn(n_components, monitor)
-        learned, lost = reevaluated(best), None
+        learned = reevaluated(best)
         if estimator.max_features is not None:
             of_all = learned.objective
             search, best, warned = _eliminated(search, best, kernel, monitor)
             learned = reevaluated(best)
-            lost = of_all - learned.objective
+            estimator.objective_lost_ = of_all - learned.objective
         shares = None if isinstance(known.features, Samples) else objective_shares(best)
         learned = _without_false_stall(learned)
         iterations = counted(learned.iterations, "iteration")
@@ -131,12 +118,21 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         now = f", now {estimator.max_iter}," if estimator.max_iter else ""
         remedy = f"; raise max_iter{now} or scale the features"
         more = remedy if learned.status is Status.MAX_ITERATIONS else ""
-        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
+        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 3)
     for sentence in warned:
-        warnings.warn(sentence, UserWarning, 4)
-    count = max(learned.projection.shape[1], search.n_wanted)
-    span = search.span
-    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares, lost)
+        warnings.warn(sentence, UserWarning, 3)
+    estimator.kernel_, estimator._certificate = kernel, certificate_of(learned)
+    estimator.rank_, estimator.constant_features_ = search.span.rank, search.span.constant
+    learned = search.span.lifted(learned, max(learned.projection.shape[1], search.n_wanted))
+    if shares is not None:
+        estimator.explained_objective_ratio_ = np.pad(shares, (0, learned.projection.shape[1] - len(shares)))
+    estimator.result_, estimator.status_ = learned.result, learned.status
+    estimator.n_iter_, estimator.objective_ = learned.iterations, learned.objective
+    estimator.components_ = learned.projection.T.astype(known.dtype, copy=False)
+    if learned.clustering is not None:
+        estimator.labels_, estimator.embedding_ = learned.clustering.labels, learned.clustering.embedding
+        estimator._projected = projected(estimator, X, estimator.components_)
+        estimator.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
 
 def _eliminated(
