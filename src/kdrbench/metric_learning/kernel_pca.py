@@ -51,11 +51,6 @@ class SamplePairs:
         self._left, self._right = left, right
         self._beta: dict[Pairing, FloatArray] = {}
 
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return int(self._right.shape[1])
-
     def beta(self, pairing: Pairing) -> FloatArray:
         """Return what kernels of this pairing are functions of, m x n; not to be written to."""
         if pairing not in self._beta:

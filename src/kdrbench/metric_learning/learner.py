@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
-from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
-from kdrbench.parameters import check_value, whole
+from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
 
 
 class Learner(Protocol):
@@ -23,13 +22,11 @@ class Learner(Protocol):
         """Return A for ``features`` (n x D) and their n class labels."""
 
 
-# Samples from which on their pairs are summed in single precision.
-_MANY = 5000
 # What a learner's class must have.
 CONTRACT = ("fit",)
 LEARNERS: Mapping[str, str] = {
-    "nca": "kdrbench.metric_learning.nca:NCA",
-    "lmnn": "kdrbench.metric_learning.lmnn:LMNN",
+    "nca": "kdrbench.metric_learning.descent:NCA",
+    "lmnn": "kdrbench.metric_learning.descent:LMNN",
     "dne": "kdrbench.metric_learning.dne:DNE",
 }
 
@@ -121,57 +118,6 @@ def others_of_class(codes: IntArray, rows: slice) -> NDArray[np.bool_]:
     return same
 
 
-def inverse_scale(features: FloatArray) -> float:
-    """Return s such that the mean squared distance of the pairs i < j of rows of s times ``features`` is one.
-
-    NCA's and LMNN's objectives have a unit of length: without a common scale their starts would mean different things
-    for different kernels.
-
-    Raises ``InputError`` when all samples coincide, and when their differences or the scale overflow.
-    """
-    centred = centred_features(features)
-    # The mean over pairs is twice the variance, with n - 1.
-    largest = float(np.abs(centred).max(initial=0.0))
-    if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
-        raise InputError(f"all {len(features)} samples coincide; no metric can separate them")
-    mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
-    with np.errstate(divide="ignore", over="ignore"):
-        scale = float(np.float64(1.0) / (largest * np.sqrt(mean_square)))
-    if not math.isfinite(scale):
-        raise InputError(f"features differ by {largest:.3g} at most, which is too small to scale; give larger units")
-    return scale
-
-
-def descend(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
-    start: FloatArray,
-    tolerance: float | None = None,
-    **options: float,
-) -> tuple[FloatArray, int]:
-    """Return A after L-BFGS on an objective of A from ``start`` (D x d), and its iterations."""
-    from scipy.optimize import minimize
-
-    def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = value_and_gradient(flat.reshape(start.shape))
-        return value, gradient.ravel()
-
-    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", tol=tolerance, options=options)
-    return minimum.x.reshape(start.shape), int(minimum.nit)
-
-
-def leading_axes(centred: FloatArray, n_components: int | None) -> FloatArray:
-    """Return the start of a map of centred features (n x D): their first principal axes, D x ``n_components``.
-
-    The identity for ``None``. Raises ``InputError`` for more components than features.
-    """
-    n_features = centred.shape[1]
-    if n_components is None:
-        return np.eye(n_features)
-    check_value("n_components", n_components, whole(1, n_features, f"the {n_features} features"))
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    return np.ascontiguousarray(axes[:, : -n_components - 1 : -1])
-
-
 def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArray:
     """Return the features less their means.
 
@@ -189,45 +135,6 @@ def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArr
             "sklearn.preprocessing.StandardScaler"
         )
     return centred
-
-
-class PairSums:
-    """Sums over pairs of projected samples V (n x d), whose ``order`` is class after class.
-
-    Classes come as they first appear: what they are called changes no rounding. Many samples are in float32, which
-    gives sums six or seven digits in half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end
-    at 1e-5 of the objective. ``squared`` gives rows of their squared distances.
-    """
-
-    def __init__(self, projected: FloatArray, codes: IntArray) -> None:
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        classes = np.argsort(np.argsort(first))[inverse]
-        self.order = np.argsort(classes, kind="stable")
-        self._classes, self._ends = classes[self.order], [0, *np.cumsum(np.bincount(classes)).tolist()]
-        samples = projected[self.order]
-        samples = samples.astype(np.float32) if len(samples) >= _MANY else samples
-        self.squared = distance_rows(samples)
-        # With ones, so that products give the sums of weights, too.
-        self._columns = np.column_stack([samples, np.ones(len(samples), dtype=samples.dtype)])
-        self._sum = np.zeros(self._columns.shape)
-
-    def parts(self, block: slice) -> Iterator[tuple[slice, slice]]:
-        """Yield for each class its rows in a block of rows, and all its rows."""
-        for code in range(int(self._classes[block.start]), int(self._classes[block.stop - 1]) + 1):
-            own = slice(self._ends[code], self._ends[code + 1])
-            yield slice(max(block.start, own.start), min(block.stop, own.stop)), own
-
-    def add(self, rows: slice, weights: FloatArray) -> None:
-        """Add what these rows of weights w bring, (rows) x n."""
-        self._sum[rows] += weights @ self._columns
-        self._sum += weights.T @ self._columns[rows]
-
-    def gradient(self, features: FloatArray) -> FloatArray:
-        """Return 2 X'S V for ``features`` X in their own order, and S the :func:`laplacian` of w, which is not made."""
-        products, sums = self._sum[:, :-1], self._sum[:, -1:]
-        moved = np.empty(products.shape)
-        moved[self.order] = sums * self._columns[:, :-1] - products
-        return np.asarray(2.0 * features.T @ moved)
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

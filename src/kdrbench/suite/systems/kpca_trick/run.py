@@ -212,7 +212,7 @@ class _Methods:
         return replace(result, columns={**result.columns, "test_selected": json.dumps(tried)})
 
     def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> RunResult:
-        words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
+        words = "" if kernel is None else kernel_in_words(kernel, self.split.train.shape[1])
         try:
             accuracy, n_coordinates, learning = self._learn(key[0], kernel)
         except Exception as error:
