@@ -196,7 +196,7 @@ class ClusteringTask:
     ) -> Clustering:
         """Climb from the best of the ``projections`` of an alternation."""
         form, reduced = self.alternation, self.reduced(kernel, self.evaluation, before.uses_degrees)
-        best = max(filter(reduced.is_comparable, projections), key=reduced.value)
+        best = max(projections, key=reduced.height)
         tolerance, max_rounds = form.tolerance or _STATIONARY, form.max_rounds or _MOST_ROUNDS
         return climb(reduced, solver, before, best, monitor, tolerance=tolerance, max_rounds=max_rounds)
 
@@ -263,7 +263,7 @@ class ClusteringTask:
             return
         narrow = self.reduced(Gaussian(_NARROWER * kernel.sigma), self.evaluation)
         # Without neighbours within the narrow bandwidth there are no degrees, and no embedding.
-        if not narrow.is_comparable(best.projection):
+        if narrow.height(best.projection) == -np.inf:
             return
         overlap = mutual_information(best.clustering.labels, cluster_rows(narrow.at(best.projection).embedding))
         if overlap < _AGREED:

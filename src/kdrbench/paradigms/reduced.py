@@ -123,9 +123,10 @@ class ReducedObjective:
         point = self.at(projection)
         return gamma_of(point.embedding, self._guidance, self._form.held(point.scaling))
 
-    def is_comparable(self, projection: FloatArray) -> bool:
-        """Return whether W has the D that the objective is defined with: without it R is on another scale."""
-        return not self.uses_degrees or self.at(projection).scaling is not None
+    def height(self, projection: FloatArray) -> float:
+        """Return R(W), or -inf where W lacks the D that the objective is defined with: R is on another scale then."""
+        lacks_degrees = self.uses_degrees and self.at(projection).scaling is None
+        return -np.inf if lacks_degrees else self.value(projection)
 
     def round_ended(self, projection: FloatArray) -> None:
         """Note the start of an alternation, or the result of a round."""
@@ -333,17 +334,14 @@ def _higher(
     The solver's W may also have the same R, to rounding, if it is nearer to stationary.
     """
     value = reduced.value(point)
-    if reduced.is_comparable(solved):
-        gain = reduced.value(solved) - value
-        if gain > 0.0:
-            return _beyond(reduced, point, solved)
-        residual = relative_stationarity(point, gradient)
-        if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
-            return solved
-    for candidate in _candidates(point, solved, gradient):
-        if reduced.is_comparable(candidate) and reduced.value(candidate) > value:
-            return candidate
-    return None
+    gain = reduced.height(solved) - value
+    if gain > 0.0:
+        return _beyond(reduced, point, solved)
+    residual = relative_stationarity(point, gradient)
+    if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
+        return solved
+    candidates = _candidates(point, solved, gradient)
+    return next((candidate for candidate in candidates if reduced.height(candidate) > value), None)
 
 
 def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) -> FloatArray:
@@ -354,9 +352,9 @@ def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) ->
     best, highest, chord = solved, reduced.value(solved), _chord(point, solved)
     for doubling in range(1, _DOUBLINGS + 1):
         candidate = orthonormalised(point + 2.0**doubling * chord)
-        if not reduced.is_comparable(candidate) or reduced.value(candidate) <= highest:
+        if (height := reduced.height(candidate)) <= highest:
             break
-        best, highest = candidate, reduced.value(candidate)
+        best, highest = candidate, height
     return best
 
 
