@@ -7,11 +7,13 @@ from kdrbench.metric_learning.kernel_pca import (
     KernelMap,
     KPCATrick,
     SamplePairs,
+    drawn_landmarks,
     fit_in_coordinates,
+    fit_on_landmarks,
     kernel_pca,
+    landmark_pca,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.landmarks import drawn_landmarks, fit_on_landmarks, landmark_pca
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
