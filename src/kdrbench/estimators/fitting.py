@@ -236,8 +236,8 @@ class _Search:
         if isinstance(self.known.features, np.ndarray):
             self._check_footprint(count)
         kernel = self.kernel(count) if kernel is None else kernel
-        if start is None and self._begins_on_some():
-            start, solver = self._found_on_some(kernel, count, monitor), getattr(solver, "continued", solver)
+        if start is None and (start := self._found_on_some(kernel, count, monitor)) is not None:
+            solver = getattr(solver, "continued", solver)
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
         how = {"rough": self._is_rough(), "on_some": self._competes_on_some(kernel)}
         best, compared = learn_from_all(task, kernel, solver, starts, monitor, **how)
@@ -257,15 +257,17 @@ class _Search:
             )
         return best, kernel, warned
 
-    def _begins_on_some(self) -> bool:
-        """Return whether the W of some samples is the start: where a fit of many explores all pairs of them."""
+    def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray | None:
+        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets.
+
+        It is the start of a fit of many that would explore all pairs of them; ``None`` for others.
+        """
         features = self.known.features
         is_large = isinstance(features, np.ndarray) and _ROUGH_SAMPLES <= len(features) < SUMS_SAMPLES
-        return is_large and self._ends_early() and self.estimator.start is None and self.known.weights is None
-
-    def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray:
-        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets."""
-        features, known = self.known.features, np.asarray(self.known.of_samples)
+        is_plain = self.estimator.start is None and self.known.weights is None
+        if not (is_large and is_plain and self._ends_early()):
+            return None
+        known = np.asarray(self.known.of_samples)
         rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], _FIRST_SAMPLES, np.random.default_rng(0))
         settings = self.definitions.settings
         task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
