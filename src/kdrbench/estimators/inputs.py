@@ -29,7 +29,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.samples import (
     ArraySamples,
     Codes,
-    Samples,
     SparseSamples,
     class_sizes,
     coded_labels,
@@ -232,7 +231,7 @@ def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
     if hasattr(X, "map_blocks"):
         chunks = (X.chunks[0], (len(components),))
         return X.rechunk({1: -1}).map_blocks(rows_of, dtype=np.float64, chunks=chunks, meta=np.empty((0, 0)))
-    if isinstance(X, Samples | np.memmap) or hasattr(X, "shape"):
+    if hasattr(X, "shape"):
         samples = samples_of(X)
         result = np.empty((len(samples), len(components)))
         for rows, values in samples.blocks(slice(0, len(samples))):
