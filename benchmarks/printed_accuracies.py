@@ -28,8 +28,7 @@ from scipy.optimize import minimize
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import DNE, aligned_kernel, lmnn_objective
-from kdrbench.metric_learning.learner import inverse_scale
-from kdrbench.metric_learning.nca import nca_objective
+from kdrbench.metric_learning.descent import inverse_scale, nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, find_printed
 from kdrbench.suite.systems.kpca_trick.run import SampleSplit, candidates_of, draw_split

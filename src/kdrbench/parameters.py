@@ -16,25 +16,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from kdrbench.errors import InputError, unknown_name
-
-
-class Constraint(Protocol):
-    """What a value must be."""
-
-    @property
-    def words(self) -> str:
-        """What is allowed, as the end of the sentence "... must be"."""
-        ...
-
-    def allows(self, value: object) -> bool:
-        """Return whether the value is allowed."""
-        ...
-
-
-Declarations = Mapping[str, Constraint]
 
 
 @dataclass(frozen=True)
@@ -136,6 +120,10 @@ class Either:
         return f"{', '.join(first)}{',' if len(first) > 1 else ''} or {last}" if first else last
 
 
+# What a value must be; ``words`` are the end of the sentence "... must be".
+Constraint = Interval | OneOf | Instance | Either
+
+
 def whole(least: int, most: float = math.inf, upper: str = "") -> Interval:
     """Return the constraint of integers from ``least`` to ``most``, which ``upper`` names in errors."""
     return Interval(least, most, whole=True, upper=upper)
@@ -190,7 +178,7 @@ def check_parameters(owner: Any, kind: str = "") -> None:
 
 
 @cache
-def constraints_of(owner: Hashable) -> Declarations:
+def constraints_of(owner: Hashable) -> Mapping[str, Constraint]:
     """Return the constraints that a class declares, by parameter."""
     hints = get_type_hints(owner, include_extras=True)
     return {name: get_args(hint)[1] for name, hint in hints.items() if get_origin(hint) is Annotated}

@@ -14,8 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
-from kdrbench.displays.loadings import principal_rows
+from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay, principal_rows
 from kdrbench.errors import InputError
 from kdrbench.estimators import NCA, InterpretableKDR, InterpretableKDRCV
 from kdrbench.inference.resampling import turned_to

@@ -36,7 +36,7 @@ def test_fewer_components_are_learned_from_principal_axes_and_mapped_back(learne
     assert model.components_.shape == (2, 4)
     values = model.transform(X)
     np.testing.assert_allclose(model.transform(model.inverse_transform(values)), values, atol=1e-9)
-    start = metric_learning.learner.leading_axes(X - X.mean(axis=0), 2)
+    start = metric_learning.descent.leading_axes(X - X.mean(axis=0), 2)
     assert KNeighborsClassifier(3).fit(values, Y).score(values, Y) > 0.96
     np.testing.assert_allclose(np.abs(start.T @ PCA(2).fit(X).components_.T), np.eye(2), atol=1e-12)
     with pytest.raises(InputError, match="n_components must be an integer between 1 and the 4 features, got 5"):

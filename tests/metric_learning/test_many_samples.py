@@ -8,9 +8,8 @@ import pytest
 from kdrbench import memory
 from kdrbench.errors import InputError
 from kdrbench.estimators import KPCATrick
-from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, kernel_pca, learner, scaled_gaussian
-from kdrbench.metric_learning.lmnn import lmnn_objective
-from kdrbench.metric_learning.nca import nca_objective
+from kdrbench.metric_learning import DNE, LMNN, NCA, KernelMap, SamplePairs, descent, kernel_pca, scaled_gaussian
+from kdrbench.metric_learning.descent import lmnn_objective, nca_objective
 from support.helpers import random_samples, traced_memory
 
 N = 1300
@@ -40,9 +39,9 @@ def test_pairs_of_many_samples_are_summed_to_six_digits(many, monkeypatch, push)
     impostors = lmnn_objective(features, labels, 3, push=push).value_and_gradient
     for objective in (lambda: nca_objective(projection, features, labels), lambda: impostors(projection)):
         value, gradient = objective()
-        monkeypatch.setattr(learner, "_MANY", N)
+        monkeypatch.setattr(descent, "_MANY", N)
         single, of_single = objective()
-        monkeypatch.setattr(learner, "_MANY", N + 1)
+        monkeypatch.setattr(descent, "_MANY", N + 1)
         assert gradient.dtype == of_single.dtype == np.float64
         assert 0.0 < abs(single / value - 1.0) < 1e-6
         np.testing.assert_allclose(of_single, gradient, atol=1e-5 * np.abs(gradient).max())

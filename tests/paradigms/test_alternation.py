@@ -43,7 +43,7 @@ def agreement(first, second):
 
 
 def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", evaluation=None, steps=None, **settings):
-    task = ClusteringTask(features, Alternation(n_clusters, **settings), tuple(guidance), evaluation)
+    task = ClusteringTask(features, Alternation(n_clusters, **settings), tuple(guidance), evaluation or Evaluation())
     start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
     solver = build_solver({"method": method, **({} if steps is None else {"max_iterations": steps})})
     return task.learn(kernel, solver, start, IterationMonitor).clustering

@@ -1,5 +1,7 @@
 """The objective of an alternation as a function of W alone, and alternations that climb it until it is stationary."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -128,7 +130,8 @@ def test_rounds_rise_even_if_the_solver_falls():
     reduced = ReducedObjective(Alternation(4), features, Gaussian(1.0))
     good, poor = np.eye(5)[:, :2], np.eye(5)[:, 3:]
     assert reduced.value(poor) < reduced.value(good)
-    found = climb(reduced, Downhill(), good, IterationMonitor, tolerance=1e-12, max_rounds=5)
+    before = SimpleNamespace(rounds=(), result=None, uses_degrees=True)
+    found = climb(reduced, Downhill(), before, good, IterationMonitor, tolerance=1e-12, max_rounds=5)
     objectives = [reduced.value(good), *(round_.objective for round_ in found.rounds)]
     assert len(objectives) > 3
     assert np.diff(objectives).min() > 0

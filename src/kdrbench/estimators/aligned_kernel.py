@@ -14,7 +14,6 @@ from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.neighbours import row_blocks
-from kdrbench.metric_learning.selection import check_single_kernels
 from kdrbench.parameters import FLAG, Either, Instance, OneOf
 
 _CANDIDATES = Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels")))
@@ -75,9 +74,8 @@ class AlignedKernel(LabelledTransformer):
         candidates: Sequence[AnyKernel] = gaussian_grid(features.shape[1])
         if self.candidates != "gaussian":
             candidates = polynomial_grid() if isinstance(self.candidates, str) else list(self.candidates)
-        kernels = check_single_kernels(candidates)
         pairs = SamplePairs(features, features)
-        kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
+        kernel, self.alignment_ = aligned_kernel(candidates, pairs, labels, centred=self.centred)
         scale = 1.0 / _spread(pairs, kernel, len(features))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))
         self.samples_ = features

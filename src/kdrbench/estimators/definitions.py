@@ -8,26 +8,10 @@ from math import sqrt
 from typing import Annotated, Any
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import (
-    EXACT_SAMPLES,
-    FAMILIES,
-    Combination,
-    Gaussian,
-    Kernel,
-    RelativeGaussian,
-    build_kernel,
-)
+from kdrbench.kernels import EXACT_SAMPLES, FAMILIES, Combination, Gaussian, Kernel, RelativeGaussian, build_kernel
 from kdrbench.kernels.family import FloatArray, Pairing
 from kdrbench.methods import is_own, unknown_method
-from kdrbench.parameters import (
-    COUNT,
-    NOT_NEGATIVE,
-    OPTIONS,
-    POSITIVE,
-    Either,
-    Instance,
-    optional,
-)
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, OPTIONS, POSITIVE, Either, Instance, optional
 
 # X is the kernel itself.
 PRECOMPUTED = "precomputed"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,15 +19,15 @@ from sklearn.utils import check_random_state
 from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
 from kdrbench.estimators.definitions import Definitions, definitions_of
-from kdrbench.estimators.inputs import Known, known_samples
-from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
+from kdrbench.estimators.inputs import Known, known_samples, projected
+from kdrbench.estimators.span import precision_of, span_of
+from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.paradigms import ClusteringTask, Learned, SupervisedTask, build_task, learn_from_all
-from kdrbench.paradigms.doubts import doubts
 from kdrbench.parameters import Either, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
 from kdrbench.progress import FitProgress
@@ -82,27 +82,14 @@ _SEARCHED, _WITHOUT_PAIRS, _SUMMED, _PROJECTED = 6.0, ("linear", "squared", "pol
 _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
 
 
-class Fit(NamedTuple):
-    """What an estimator has learned, for all features, by which kernel, and the type of the features.
+def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Set what an estimator learns in the span of the features; errors and warnings are those of its ``fit``.
 
-    The certificate, and the problem of ``learned``, are about the ``span`` in which was searched. ``lost``: how much
-    less F(W) is than with all features, where ``max_features`` has left some out.
+    The certificate is about the span in which was searched, and the rest about all features.
     """
-
-    learned: Learned
-    kernel: AnyKernel
-    dtype: type[np.floating[Any]]
-    span: FeatureSpan
-    certificate: Certificate | CertificateOnDemand
-    shares: FloatArray | None
-    lost: float | None
-
-
-def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
-    """Return what an estimator learns in the span of the features; errors and warnings are those of its ``fit``."""
     definitions = definitions_of(estimator)
     known = known_samples(estimator, definitions, X, y, sample_weight)
-    if known.continuous:
+    if definitions.paradigm == "supervised" and estimator.target_type_ == CONTINUOUS:
         definitions = definitions.with_target_kernel(len(known.of_samples))
     if estimator.n_components == "auto" and isinstance(known.features, Samples):
         raise InputError(
@@ -117,12 +104,12 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         if estimator.n_components == "auto":
             n_components = 1 + int(np.searchsorted(np.cumsum(objective_shares(best)), _EXPLAINED))
             best, kernel, warned = search.learn(n_components, monitor)
-        learned, lost = reevaluated(best), None
+        learned = reevaluated(best)
         if estimator.max_features is not None:
             of_all = learned.objective
             search, best, warned = _eliminated(search, best, kernel, monitor)
             learned = reevaluated(best)
-            lost = of_all - learned.objective
+            estimator.objective_lost_ = of_all - learned.objective
         shares = None if isinstance(known.features, Samples) else objective_shares(best)
         learned = _without_false_stall(learned)
         iterations = counted(learned.iterations, "iteration")
@@ -131,12 +118,21 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         now = f", now {estimator.max_iter}," if estimator.max_iter else ""
         remedy = f"; raise max_iter{now} or scale the features"
         more = remedy if learned.status is Status.MAX_ITERATIONS else ""
-        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
+        warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 3)
     for sentence in warned:
-        warnings.warn(sentence, UserWarning, 4)
-    count = max(learned.projection.shape[1], search.n_wanted)
-    span = search.span
-    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares, lost)
+        warnings.warn(sentence, UserWarning, 3)
+    estimator.kernel_, estimator._certificate = kernel, certificate_of(learned)
+    estimator.rank_, estimator.constant_features_ = search.span.rank, search.span.constant
+    learned = search.span.lifted(learned, max(learned.projection.shape[1], search.n_wanted))
+    if shares is not None:
+        estimator.explained_objective_ratio_ = np.pad(shares, (0, learned.projection.shape[1] - len(shares)))
+    estimator.result_, estimator.status_ = learned.result, learned.status
+    estimator.n_iter_, estimator.objective_ = learned.iterations, learned.objective
+    estimator.components_ = learned.projection.T.astype(known.dtype, copy=False)
+    if learned.clustering is not None:
+        estimator.labels_, estimator.embedding_ = learned.clustering.labels, learned.clustering.embedding
+        estimator._projected = projected(estimator, X, estimator.components_)
+        estimator.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
 
 def _eliminated(
@@ -240,8 +236,8 @@ class _Search:
         if isinstance(self.known.features, np.ndarray):
             self._check_footprint(count)
         kernel = self.kernel(count) if kernel is None else kernel
-        if start is None and self._begins_on_some():
-            start, solver = self._found_on_some(kernel, count, monitor), getattr(solver, "continued", solver)
+        if start is None and (start := self._found_on_some(kernel, count, monitor)) is not None:
+            solver = getattr(solver, "continued", solver)
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
         how = {"rough": self._is_rough(), "on_some": self._competes_on_some(kernel)}
         best, compared = learn_from_all(task, kernel, solver, starts, monitor, **how)
@@ -250,7 +246,9 @@ class _Search:
             # The approximation that is the default ended the search.
             finer = accurate(cast(DispatchedProblem, best.problem), count)
             best = replace(task, evaluation=finer).learn(kernel, solver, best.projection, monitor)
-        warned = list(doubts(task, kernel, best, compared)) if self.definitions.paradigm == "alternative" else []
+        warned = list[str]()
+        if self.definitions.paradigm == "alternative" and isinstance(task, ClusteringTask):
+            warned += task.doubts(kernel, best, compared)
         if self.n_wanted > span.rank:
             warned.append(
                 f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "
@@ -259,15 +257,17 @@ class _Search:
             )
         return best, kernel, warned
 
-    def _begins_on_some(self) -> bool:
-        """Return whether the W of some samples is the start: where a fit of many explores all pairs of them."""
+    def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray | None:
+        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets.
+
+        It is the start of a fit of many that would explore all pairs of them; ``None`` for others.
+        """
         features = self.known.features
         is_large = isinstance(features, np.ndarray) and _ROUGH_SAMPLES <= len(features) < SUMS_SAMPLES
-        return is_large and self._ends_early() and self.estimator.start is None and self.known.weights is None
-
-    def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray:
-        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets."""
-        features, known = self.known.features, np.asarray(self.known.of_samples)
+        is_plain = self.estimator.start is None and self.known.weights is None
+        if not (is_large and is_plain and self._ends_early()):
+            return None
+        known = np.asarray(self.known.of_samples)
         rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], _FIRST_SAMPLES, np.random.default_rng(0))
         settings = self.definitions.settings
         task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)

@@ -29,7 +29,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.samples import (
     ArraySamples,
     Codes,
-    Samples,
     SparseSamples,
     class_sizes,
     coded_labels,
@@ -46,15 +45,13 @@ _CONTINUOUS = "target='continuous'"
 class Known(NamedTuple):
     """Features (n x d), what is known of the samples, their weights > 0 if any, and the type of what is learned.
 
-    Features are a float64 array, samples that are read in passes, or a tensor where it was. ``continuous``: what is
-    known are targets, and no classes.
+    Features are a float64 array, samples that are read in passes, or a tensor where it was.
     """
 
     features: Any
     of_samples: Any
     weights: FloatArray | None = None
     dtype: type[np.floating[Any]] = np.float64
-    continuous: bool = False
 
 
 def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any = None) -> Known:
@@ -80,7 +77,7 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
 
 def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any) -> Known:
     options = {"dtype": (np.float64, np.float32), "order": "C", "ensure_min_samples": 2, "accept_sparse": "csr"}
-    paradigm, continuous = asked.paradigm, False
+    paradigm = asked.paradigm
     if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
         features, known = validate_data(estimator, X, **options), None
     elif paradigm == "semi_supervised":
@@ -94,7 +91,7 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         features, known = validate_data(
             estimator, X, given, multi_output=given is not None and given.ndim == 2, **options
         )
-        continuous, known = _as_target(estimator, asked, known)
+        known = _as_target(estimator, asked, known)
     weights, dtype = checked_weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
     if weights is not None and not weights.all():
         kept = weights > 0.0
@@ -104,12 +101,12 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         # A narrow Gaussian needs pairs of samples.
         features = features.toarray()
     if issparse(features):
-        if continuous:
+        if estimator.target_type_ == CONTINUOUS:
             raise InputError("sparse samples can be learned from with class labels only; give X.toarray()")
         return Known(SparseSamples(features), known, weights, dtype)
     features = features.astype(np.float64, copy=False)
     check_spread(features)
-    return Known(features, known, weights, dtype, continuous)
+    return Known(features, known, weights, dtype)
 
 
 def _present(estimator: Any, y: Any) -> NDArray[Any]:
@@ -117,11 +114,8 @@ def _present(estimator: Any, y: Any) -> NDArray[Any]:
     return present_values(y, may_be_unknown=estimator.paradigm == "supervised" and estimator.target != CONTINUOUS)
 
 
-def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple[bool, NDArray[Any]]:
-    """Return whether y is a continuous target, and it, as float64 then.
-
-    Sets ``target_type_``, and ``classes_`` of one column of labels.
-    """
+def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> NDArray[Any]:
+    """Return y, a continuous target as float64; sets ``target_type_``, and ``classes_`` of one column of labels."""
     target = estimator.target
     if target == CONTINUOUS and asked.paradigm != "supervised":
         raise InputError(f"target='continuous' is for supervised learning; {asked.paradigm!r} takes labellings")
@@ -129,14 +123,13 @@ def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple
         raise InputError("target_kernel is for continuous targets, and target='classes'; leave out one of them")
     target = CONTINUOUS if asked.is_continuous else target
     target = CLASSES if asked.paradigm == "alternative" else target
-    continuous = is_continuous(known, target)
-    estimator.target_type_ = CONTINUOUS if continuous else CLASSES
-    if continuous:
-        return True, varying_targets(known)
+    estimator.target_type_ = CONTINUOUS if is_continuous(known, target) else CLASSES
+    if estimator.target_type_ == CONTINUOUS:
+        return varying_targets(known)
     check_labels(known, _CONTINUOUS if asked.paradigm == "supervised" else "")
     if known.ndim == 1:
         estimator.classes_ = np.unique(known)
-    return False, known
+    return known
 
 
 def accepts_sparse(estimator: Any) -> bool:
@@ -238,7 +231,7 @@ def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
     if hasattr(X, "map_blocks"):
         chunks = (X.chunks[0], (len(components),))
         return X.rechunk({1: -1}).map_blocks(rows_of, dtype=np.float64, chunks=chunks, meta=np.empty((0, 0)))
-    if isinstance(X, Samples | np.memmap) or hasattr(X, "shape"):
+    if hasattr(X, "shape"):
         samples = samples_of(X)
         result = np.empty((len(samples), len(components)))
         for rows, values in samples.blocks(slice(0, len(samples))):
@@ -261,9 +254,9 @@ def _on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None, 
     if len(known) != features.shape[0] or len(known) < 2:
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
-    continuous, known = _as_target(estimator, asked, known)
+    known = _as_target(estimator, asked, known)
     weights = _times_class_weights(estimator, known, None, checked_weights(sample_weight, len(known)))
-    return Known(features, known, weights, continuous=continuous)
+    return Known(features, known, weights)
 
 
 def projected(estimator: Any, X: Any, components: FloatArray) -> Any:

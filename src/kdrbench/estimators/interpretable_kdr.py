@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import VERBOSE, LinearMap, grouped_loadings
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, fitted
+from kdrbench.estimators.fitting import N_JOBS, learn
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
@@ -210,9 +210,11 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         warns with ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
         check_parameters(self)
+        for attribute in _OPTIONAL:
+            self.__dict__.pop(attribute, None)
         # Threads of BLAS would wait for those of ``n_jobs``, or for other processes.
         with one_blas_thread():
-            self._learn(X, y, sample_weight)
+            learn(self, X, y, sample_weight)
         return self
 
     @available_if(_clusters)  # type: ignore[untyped-decorator]
@@ -228,24 +230,6 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         nearest = KNeighborsClassifier(1).fit(self._projected, self.labels_)
         return np.asarray(nearest.predict(self.transform(X)))
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for attribute in _OPTIONAL:
-            self.__dict__.pop(attribute, None)
-        fit = fitted(self, X, y, sample_weight)
-        learned, self.kernel_, self._certificate = fit.learned, fit.kernel, fit.certificate
-        self.rank_, self.constant_features_ = fit.span.rank, fit.span.constant
-        if fit.shares is not None:
-            self.explained_objective_ratio_ = np.pad(fit.shares, (0, len(learned.projection.T) - len(fit.shares)))
-        if fit.lost is not None:
-            self.objective_lost_ = fit.lost
-        self.result_, self.status_ = learned.result, learned.status
-        self.n_iter_, self.objective_ = learned.iterations, learned.objective
-        self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
-        if learned.clustering is not None:
-            self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
-            self._projected = projected(self, X, self.components_)
-            self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
     @property
     def certificate_(self) -> Certificate:

@@ -26,14 +26,7 @@ from kdrbench.estimators.definitions import OF_KERNEL, PROJECTED, definitions_of
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
-from kdrbench.estimators.targets import (
-    CLASSES,
-    CONTINUOUS,
-    check_labels,
-    is_continuous,
-    plain_values,
-    present_values,
-)
+from kdrbench.estimators.targets import CLASSES, CONTINUOUS, check_labels, is_continuous, plain_values, present_values
 from kdrbench.parameters import Instance, OneOf, check_parameters, check_value, optional, whole
 
 _SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}

@@ -14,13 +14,7 @@ from sklearn.utils import check_random_state
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, TransformerMap
-from kdrbench.estimators.definitions import (
-    KERNEL_ALIASES,
-    PRECOMPUTED,
-    Options,
-    kernel_definition,
-    pairwise_kernel,
-)
+from kdrbench.estimators.definitions import KERNEL_ALIASES, PRECOMPUTED, Options, kernel_definition, pairwise_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
@@ -36,7 +30,6 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
-from kdrbench.metric_learning.selection import check_single_kernels
 from kdrbench.parameters import Either, Instance, OneOf, check_names, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
@@ -214,7 +207,7 @@ class KPCATrick(LabelledTransformer):
         pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
         if self.selection != "cross_validation":
             centred = self.selection == "centred_alignment"
-            return aligned_kernel(check_single_kernels(candidates), pairs, labels, centred=centred)
+            return aligned_kernel(candidates, pairs, labels, centred=centred)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return cross_validated_kernel(candidates, learner, pairs, labels, rng, n_folds=self.n_folds)
 

@@ -15,13 +15,7 @@ from sklearn.utils.validation import validate_data
 from kdrbench import lowrank
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LEAST_SPREAD, LabelledTransformer
-from kdrbench.estimators.definitions import (
-    PRECOMPUTED,
-    Count,
-    Options,
-    kernel_definition,
-    pairwise_kernel,
-)
+from kdrbench.estimators.definitions import PRECOMPUTED, Count, Options, kernel_definition, pairwise_kernel
 from kdrbench.estimators.targets import coded_classes
 from kdrbench.kernels import Kernel, gram_matrix
 from kdrbench.kernels.family import FloatArray, pairing_block

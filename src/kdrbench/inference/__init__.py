@@ -2,8 +2,7 @@
 
 from kdrbench.inference.atlas import Atlas, Optimum, atlas
 from kdrbench.inference.components import TestedComponents, choose_n_components
-from kdrbench.inference.linear_time import held_out_test, linear_time_hsic
-from kdrbench.inference.permutation import PermutationTest, permutation_test
+from kdrbench.inference.permutation import PermutationTest, held_out_test, linear_time_hsic, permutation_test
 from kdrbench.inference.resampling import BootstrapAngles, bootstrap_angles
 
 __all__ = [

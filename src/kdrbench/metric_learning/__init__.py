@@ -1,19 +1,20 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
+from kdrbench.metric_learning.descent import LMNN, NCA, lmnn_objective
 from kdrbench.metric_learning.dne import DNE, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
     AnyKernel,
     KernelMap,
     KPCATrick,
     SamplePairs,
+    drawn_landmarks,
     fit_in_coordinates,
+    fit_on_landmarks,
     kernel_pca,
+    landmark_pca,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.landmarks import drawn_landmarks, fit_on_landmarks, landmark_pca
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
-from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective
-from kdrbench.metric_learning.nca import NCA
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
     Alignment,

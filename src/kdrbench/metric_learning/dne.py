@@ -21,6 +21,7 @@ from kdrbench.metric_learning.learner import (
 )
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_value, optional, whole
+from kdrbench.samples.passes import chunks
 
 # An eigenvalue is negative if it is below minus this share of the largest magnitude.
 SIGNIFICANT = 1e-9
@@ -103,8 +104,7 @@ def _neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> tup
 def _scatter(features: FloatArray, first: IntArray, second: IntArray, signs: FloatArray) -> FloatArray:
     """Return X'(D - W)X = sum_(i < j) w_ij (x_i - x_j)(x_i - x_j)' over the pairs given, D x D."""
     total = np.zeros((features.shape[1],) * 2)
-    for begin in range(0, len(signs), _PAIRS):
-        pairs = slice(begin, begin + _PAIRS)
+    for pairs in chunks(len(signs), _PAIRS):
         differences = features[first[pairs]] - features[second[pairs]]
         total += (differences.T * signs[pairs]) @ differences
     return total

@@ -1,9 +1,13 @@
-"""Kernel matrices between samples, their principal components (KPCA), and the KPCA trick that kernelises learners."""
+"""Kernel matrices between samples, their principal components (KPCA), and the KPCA trick that kernelises learners.
+
+With n samples KPCA takes O(n^3) time and O(n^2) memory. In the span of m of them, the landmarks of the Nystroem method,
+it takes O(n m^2) and O(m^2).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -14,18 +18,22 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, terms_of
 from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
-from kdrbench.metric_learning.learner import Learner, learn_map
+from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
+from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import POSITIVE, Either, OneOf, check_value, whole
+from kdrbench.samples import evenly_drawn
+from kdrbench.samples.passes import chunks
 
 # k(left, right) for rows of features (m x D, n x D): m x n.
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
 AnyKernel = Kernel | Combination | KernelFunction
 # Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
-_ALL_SAMPLES, EXPLAINED_SHARE, _MOST = 1000, 0.99, 100
+_ALL_SAMPLES, _EXPLAINED_SHARE, _MOST = 1000, 0.99, 100
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
 _ITERATED_SAMPLES, _FEW = 1000, 0.2
-# Samples that are mapped at a time.
-_ROWS = 2048
+# Samples that are mapped at a time; whose kernel with the landmarks is held at a time, and with each other, for k(x, x)
+# of any function.
+_ROWS, _LANDMARK_ROWS, _SQUARE = 2048, 1024, 64
 # The package's one notion of rank: eigenvalues below this share of the largest are zero.
 RANK_TOLERANCE = 1e-12
 COMPONENTS = Either((OneOf(("auto",)), whole(1)), or_none=True)
@@ -49,11 +57,6 @@ class SamplePairs:
     def __init__(self, left: FloatArray, right: FloatArray) -> None:
         self._left, self._right = left, right
         self._beta: dict[Pairing, FloatArray] = {}
-
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return int(self._right.shape[1])
 
     def beta(self, pairing: Pairing) -> FloatArray:
         """Return what kernels of this pairing are functions of, m x n; not to be written to."""
@@ -155,13 +158,63 @@ def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> Kerne
     centred = gram - means
     centred -= centred.mean(axis=1, keepdims=True)
     most = components_kept(len(gram), n_components)
-    share = EXPLAINED_SHARE if n_components == "auto" and most is not None else 1.0
+    share = _EXPLAINED_SHARE if n_components == "auto" and most is not None else 1.0
     values, vectors = _spectrum(centred, float(np.abs(gram).max()), most)
     total = max(float(np.trace(centred)), float(values.sum()))
     if share < 1.0:
         count = int(np.searchsorted(np.cumsum(values), share * total)) + 1
         values, vectors = values[:count], vectors[:, :count]
     return KernelPCA(values, vectors / np.sqrt(values), means, float(values.sum()) / total)
+
+
+def landmark_pca(
+    kernel: AnyKernel, landmarks: FloatArray, features: FloatArray, n_components: int | str | None = None
+) -> KernelPCA:
+    """Return KPCA of n samples (``features``, n x D), projected to the span of m ``landmarks`` (m x D).
+
+    With z_L the coordinates of KPCA of the landmarks, all of them (:func:`kernel_pca`), it is the PCA of those:
+
+        z(x) = Q' (z_L(x) - mean z_L),   sum_i (z_L(x_i) - mean z_L) (z_L(x_i) - mean z_L)' = Q Lambda Q'
+
+    Of all samples as landmarks that is their KPCA. ``explained`` is a lower bound of the share of the variance of
+    feature vectors that the components hold: to the variance within the span is added the sum of squared distances
+    from it, |phi(x_i) - mean phi(landmarks)|^2 - |z_L(x_i)|^2, which is at least the variance beyond it.
+
+    Source: Williams, Seeger, "Using the Nystroem method to speed up kernel machines", NIPS 2000; Schoelkopf, Smola,
+    Mueller, "Nonlinear component analysis as a kernel eigenvalue problem", 1998.
+
+    Raises ``InputError`` as :func:`kernel_pca` does, of the kernel between landmarks.
+    """
+    gram = SamplePairs(landmarks, landmarks).gram(kernel, up_to_constant=True)
+    basis = kernel_pca(gram)
+    n_samples, offset, magnitude = len(features), float(basis.column_means.mean()), float(np.abs(gram).max())
+    scatter, means, beyond = np.zeros((len(basis.values),) * 2), np.zeros(len(landmarks)), 0.0
+    for rows in chunks(n_samples, _LANDMARK_ROWS):
+        block = SamplePairs(features[rows], landmarks).gram(kernel, up_to_constant=True)
+        inside = basis.transform(block)
+        scatter += inside.T @ inside
+        means += block.sum(axis=0)
+        squares = _diagonal(kernel, features[rows]) - 2.0 * block.mean(axis=1) + offset
+        beyond += float(np.maximum(squares - np.sum(inside**2, axis=1), 0.0).sum())
+    means /= n_samples
+    middle = basis.transform(means[None])[0]
+    scatter -= n_samples * np.outer(middle, middle)
+    values, vectors = eigh(scatter)
+    total = float(values.clip(0.0).sum()) + beyond
+    most = components_kept(n_samples, n_components)
+    kept = np.flatnonzero(values > rank_threshold(values, magnitude, n_samples))[::-1][:most]
+    if not len(kept):
+        raise InputError(f"the kernel is constant on these {n_samples} samples; there is nothing to learn from")
+    if n_components == "auto" and most is not None:
+        kept = kept[: int(np.searchsorted(np.cumsum(values[kept]), _EXPLAINED_SHARE * total)) + 1]
+    share = min(float(values[kept].sum()) / total, 1.0)
+    return KernelPCA(values[kept], basis.scaled_vectors @ vectors[:, kept], means, share)
+
+
+def _diagonal(kernel: AnyKernel, features: FloatArray) -> FloatArray:
+    """Return k(x, x) of each sample, up to the constant that centring takes away."""
+    parts = [features[rows] for rows in chunks(len(features), _SQUARE)]
+    return np.concatenate([np.diag(SamplePairs(part, part).gram(kernel, up_to_constant=True)) for part in parts])
 
 
 def components_kept(n_samples: int, n_components: int | str | None) -> int | None:
@@ -242,8 +295,8 @@ class KernelMap:
 
     coordinates: KernelPCA
     projection: FloatArray
-    kernel: AnyKernel | None
-    samples: FloatArray | None
+    kernel: AnyKernel | None = None
+    samples: FloatArray | None = None
 
     def transform(self, features: FloatArray) -> FloatArray:
         """Return A'z(x) (m x d) for m x D features, or for their kernel with the training samples (m x n)."""
@@ -252,10 +305,10 @@ class KernelMap:
         if features.ndim != 2 or features.shape[1] != self.samples.shape[1]:
             raise InputError(f"expected features with {self.samples.shape[1]} columns, got shape {features.shape}")
         parts = []
-        for begin in range(0, max(len(features), 1), _ROWS):
-            gram = SamplePairs(features[begin : begin + _ROWS], self.samples).gram(self.kernel, up_to_constant=True)
+        for rows in chunks(max(len(features), 1), _ROWS):
+            gram = SamplePairs(features[rows], self.samples).gram(self.kernel, up_to_constant=True)
             parts.append(self.transform_gram(gram))
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
+        return np.vstack(parts)
 
     def transform_gram(self, gram: FloatArray) -> FloatArray:
         """Do the same from the kernel matrix (m x n)."""
@@ -298,7 +351,7 @@ class KPCATrick:
             raise InputError(f"features hold {int((~np.isfinite(features)).sum())} NaN or infinite values")
         gram = SamplePairs(features, features).gram(self.kernel, up_to_constant=True)
         trick = fit_in_coordinates(self.learner, gram, labels, self.n_components)
-        return KernelMap(trick.coordinates, trick.projection, self.kernel, features)
+        return replace(trick, kernel=self.kernel, samples=features)
 
 
 def fit_in_coordinates(
@@ -306,4 +359,28 @@ def fit_in_coordinates(
 ) -> KernelMap:
     """Return the learner's map in the KPCA coordinates of a training kernel (n x n)."""
     coordinates = kernel_pca(gram, n_components)
-    return KernelMap(coordinates, learn_map(learner, coordinates.transform(gram), labels), None, None)
+    return KernelMap(coordinates, learn_map(learner, coordinates.transform(gram), labels))
+
+
+def drawn_landmarks(labels: NDArray[np.generic], count: int, rng: np.random.Generator) -> IntArray:
+    """Return the numbers of ``count`` samples, ascending, drawn at random with the classes' shares.
+
+    Raises ``InputError`` unless 2 <= count <= n.
+    """
+    codes = class_codes(labels)
+    check_value("n_landmarks", count, whole(2, len(codes), f"the {len(codes)} samples"))
+    return evenly_drawn(codes, count, rng)
+
+
+def fit_on_landmarks(
+    kernel: AnyKernel,
+    learner: Learner,
+    features: FloatArray,
+    labels: NDArray[np.generic],
+    landmarks: FloatArray,
+    n_components: int | str | None = None,
+) -> KernelMap:
+    """Return the learner's map of all n samples in their coordinates by :func:`landmark_pca`."""
+    coordinates = landmark_pca(kernel, landmarks, features, n_components)
+    mapped = KernelMap(coordinates, np.eye(len(coordinates.values)), kernel, landmarks)
+    return replace(mapped, projection=learn_map(learner, mapped.transform(features), labels))

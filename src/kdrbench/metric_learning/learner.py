@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -13,7 +13,6 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
-from kdrbench.parameters import check_value, whole
 
 
 class Learner(Protocol):
@@ -23,13 +22,11 @@ class Learner(Protocol):
         """Return A for ``features`` (n x D) and their n class labels."""
 
 
-# Samples from which on their pairs are summed in single precision.
-_MANY = 5000
 # What a learner's class must have.
 CONTRACT = ("fit",)
 LEARNERS: Mapping[str, str] = {
-    "nca": "kdrbench.metric_learning.nca:NCA",
-    "lmnn": "kdrbench.metric_learning.lmnn:LMNN",
+    "nca": "kdrbench.metric_learning.descent:NCA",
+    "lmnn": "kdrbench.metric_learning.descent:LMNN",
     "dne": "kdrbench.metric_learning.dne:DNE",
 }
 
@@ -93,17 +90,6 @@ def class_codes(labels: NDArray[np.generic]) -> IntArray:
     return np.asarray(codes, dtype=np.intp)
 
 
-def class_order(codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the samples' numbers class after class, the classes numbered in that order, and where each ends.
-
-    Classes come as they first appear: what they are called changes no rounding.
-    """
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    classes = np.argsort(np.argsort(first))[inverse]
-    order = np.argsort(classes, kind="stable")
-    return order, classes[order], np.cumsum(np.bincount(classes))
-
-
 def target_neighbours(squared: SquaredRows, codes: IntArray, n_neighbours: int) -> list[IntArray]:
     """Return for each sample its nearest others of the same class.
 
@@ -132,66 +118,6 @@ def others_of_class(codes: IntArray, rows: slice) -> NDArray[np.bool_]:
     return same
 
 
-def inverse_scale(features: FloatArray) -> float:
-    """Return s such that the mean squared distance of the pairs i < j of rows of s times ``features`` is one.
-
-    NCA's and LMNN's objectives have a unit of length: without a common scale their starts would mean different things
-    for different kernels.
-
-    Raises ``InputError`` when all samples coincide, and when their differences or the scale overflow.
-    """
-    centred = centred_features(features)
-    # The mean over pairs is twice the variance, with n - 1.
-    largest = float(np.abs(centred).max(initial=0.0))
-    if largest <= 1e-14 * float(np.abs(features).max(initial=0.0)):
-        raise InputError(f"all {len(features)} samples coincide; no metric can separate them")
-    mean_square = 2.0 * float(np.square(centred / largest).sum()) / (len(features) - 1)
-    with np.errstate(divide="ignore", over="ignore"):
-        scale = float(np.float64(1.0) / (largest * np.sqrt(mean_square)))
-    if not math.isfinite(scale):
-        raise InputError(f"features differ by {largest:.3g} at most, which is too small to scale; give larger units")
-    return scale
-
-
-def descend(
-    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
-    start: FloatArray,
-    tolerance: float | None = None,
-    **options: float,
-) -> tuple[FloatArray, int]:
-    """Return A after L-BFGS on an objective of A from ``start`` (D x d), and its iterations."""
-    from scipy.optimize import minimize
-
-    def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = value_and_gradient(flat.reshape(start.shape))
-        return value, gradient.ravel()
-
-    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", tol=tolerance, options=options)
-    return minimum.x.reshape(start.shape), int(minimum.nit)
-
-
-def pairwise_precision(samples: FloatArray) -> FloatArray:
-    """Return centred samples whose pairs are summed: many of them in float32, which gives sums six or seven digits.
-
-    Passes over pairs then take half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end at
-    1e-5 of the objective.
-    """
-    return samples.astype(np.float32) if len(samples) >= _MANY else samples
-
-
-def leading_axes(centred: FloatArray, n_components: int | None) -> FloatArray:
-    """Return the start of a map of centred features (n x D): their first principal axes, D x ``n_components``.
-
-    The identity for ``None``. Raises ``InputError`` for more components than features.
-    """
-    n_features = centred.shape[1]
-    if n_components is None:
-        return np.eye(n_features)
-    check_value("n_components", n_components, whole(1, n_features, f"the {n_features} features"))
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    return np.ascontiguousarray(axes[:, : -n_components - 1 : -1])
-
-
 def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArray:
     """Return the features less their means.
 
@@ -209,28 +135,6 @@ def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArr
             "sklearn.preprocessing.StandardScaler"
         )
     return centred
-
-
-class LaplacianProduct:
-    """S V for the Laplacian S of weights w (n x n) that come a block of rows at a time, and V = ``columns`` (n x d).
-
-    Like :func:`laplacian`, without an n x n array.
-    """
-
-    def __init__(self, columns: FloatArray) -> None:
-        # With ones, so that products give the sums of weights, too.
-        self._columns = np.column_stack([columns, np.ones(len(columns), dtype=columns.dtype)])
-        self._sum = np.zeros(self._columns.shape)
-
-    def add(self, rows: slice, weights: FloatArray) -> None:
-        """Add what these rows of w bring, (rows) x n."""
-        self._sum[rows] += weights @ self._columns
-        self._sum += weights.T @ self._columns[rows]
-
-    def total(self) -> FloatArray:
-        """Return S V, n x d."""
-        products, sums = self._sum[:, :-1], self._sum[:, -1:]
-        return np.asarray(sums * self._columns[:, :-1] - products)
 
 
 def laplacian(weights: FloatArray) -> FloatArray:

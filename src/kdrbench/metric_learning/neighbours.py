@@ -7,13 +7,14 @@ must therefore stay equal after rounding errors, in whatever coordinates they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.parameters import check_value, whole
+from kdrbench.samples.passes import chunks
 
 IntArray = NDArray[np.intp]
 # Squared distances of some samples to all: a slice of rows -> (rows) x n. An n x n array's ``__getitem__`` is one.
@@ -32,16 +33,9 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     return pairing_block(Pairing.DIFFERENCE, left - centre, right - centre)
 
 
-def row_blocks(n_samples: int, width: int = 1) -> Iterator[slice]:
-    """Yield blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
-    step = max(1, entries_of_block(n_samples, width) // n_samples)
-    for begin in range(0, n_samples, step):
-        yield slice(begin, min(begin + step, n_samples))
-
-
-def entries_of_block(n_samples: int, width: int = 1) -> int:
-    """Return how many entries such a block has at most."""
-    return max(_ENTRIES // n_samples, width, _FEWEST) * n_samples
+def row_blocks(n_samples: int, width: int = 1) -> list[slice]:
+    """Return blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
+    return chunks(n_samples, max(_ENTRIES // n_samples, width, _FEWEST))
 
 
 def distance_rows(features: FloatArray) -> SquaredRows:
@@ -59,42 +53,26 @@ def distance_rows(features: FloatArray) -> SquaredRows:
     return rows_of
 
 
-def in_tie_units(squared: FloatArray) -> FloatArray:
-    """Return squared distances (m x n) as whole numbers of 1e-9 times the largest finite one in their row.
-
-    By rows, so that a neighbour does not depend on which other samples are asked about with it. Infinite distances
-    stay so.
-    """
-    finite = np.where(np.isfinite(squared), squared, 0.0)
-    return np.asarray(np.round(squared / _tie_units(finite)[:, None]))
-
-
-def _tie_units(finite: FloatArray) -> FloatArray:
-    units: FloatArray = TIE_TOLERANCE * finite.max(axis=1, initial=0.0)
-    units[units == 0.0] = 1.0
-    return units
-
-
 def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:
     """Return for each row of ``squared`` (m x n) the columns of its nearest, nearest first; of ties the first column.
 
-    Raises ``InputError`` unless 1 <= n_neighbours <= n.
+    Distances are finite. Raises ``InputError`` unless 1 <= n_neighbours <= n.
     """
     n_samples = squared.shape[1]
     check_value("n_neighbours", n_neighbours, whole(1, n_samples, f"the {n_samples} samples to choose from"))
-    rounded = in_tie_units(squared)
-    if n_neighbours == 1:
-        return np.asarray(rounded.argmin(axis=1)[:, None], dtype=np.intp)
-    return np.asarray(np.argsort(rounded, axis=1, kind="stable")[:, :n_neighbours], dtype=np.intp)
+    found = nearest_among(squared, np.isfinite(squared), n_neighbours)
+    return np.array(found, dtype=np.intp).reshape(-1, n_neighbours)
 
 
 def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours: int) -> list[IntArray]:
     """Return for each row the columns of its nearest among those ``allowed`` (m x n), fewer where fewer are allowed.
 
-    Distances are finite, and ties those of :func:`in_tie_units`.
+    Distances are finite, and tied where they are the same whole number of 1e-9 times the largest allowed one in their
+    row. By rows, so that a neighbour does not depend on which other samples are asked about with it.
     """
     kept = np.where(allowed, squared, 0.0)
-    units = _tie_units(kept)
+    units = TIE_TOLERANCE * kept.max(axis=1, initial=0.0)
+    units[units == 0.0] = 1.0
     np.copyto(kept, np.inf, where=~allowed)
     last = min(n_neighbours, kept.shape[1]) - 1
     # Only those no farther than the last neighbour, or tied with it, need be rounded and put in order.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
-from kdrbench.kernels.family import FloatArray, Kernel, Polynomial
+from kdrbench.kernels.family import FloatArray, Polynomial
 from kdrbench.metric_learning.kernel_pca import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, row_blocks, squared_distances
@@ -192,7 +192,7 @@ def _nonnegative(columns: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def aligned_kernel(
-    kernels: Sequence[Kernel], pairs: SamplePairs, labels: NDArray[np.generic], *, centred: bool = False
+    kernels: Sequence[AnyKernel], pairs: SamplePairs, labels: NDArray[np.generic], *, centred: bool = False
 ) -> tuple[Combination, Alignment]:
     """Return the combination of ``kernels`` that is most aligned with the labels on training samples, and how.
 
@@ -210,27 +210,24 @@ def aligned_kernel(
     Source: Chatpatanasiri et al. 2010, Eqs. 9 to 12; Cristianini et al. 2002; centred: Cortes, Mohri, Rostamizadeh,
     JMLR 13, 2012.
 
-    Raises ``InputError`` without kernels, for one without trace, and when no kernel is positively aligned (b <= 0).
+    Raises ``InputError`` without kernels, for a combination or function among them, for one without trace, and when no
+    kernel is positively aligned (b <= 0).
     """
+    singles = [kernel for kernel in kernels if not (callable(kernel) or isinstance(kernel, Combination))]
+    if len(singles) < len(kernels):
+        raise InputError("alignment combines single kernels of kdrbench.kernels; select others by cross_validation")
     codes = class_codes(labels)
-    if not kernels:
+    if not singles:
         raise InputError("alignment needs at least one kernel; got none")
 
     def blocks(rows: slice, columns: slice) -> list[FloatArray]:
         some = pairs.block(rows, columns)
-        return [some.gram(kernel) for kernel in kernels]
+        return [some.gram(kernel) for kernel in singles]
 
     alignment, traces = _aligned(blocks, codes, centred=centred)
     terms = [
         Term(float(weight * len(codes) / trace), kernel)
-        for weight, trace, kernel in zip(alignment.weights, traces, kernels, strict=True)
+        for weight, trace, kernel in zip(alignment.weights, traces, singles, strict=True)
         if weight > 0
     ]
     return Combination(tuple(terms)), alignment
-
-
-def check_single_kernels(kernels: Sequence[AnyKernel]) -> Sequence[Kernel]:
-    """Return ``kernels``; ``InputError`` unless each is a single kernel of :mod:`kdrbench.kernels`."""
-    if any(callable(kernel) or isinstance(kernel, Combination) for kernel in kernels):
-        raise InputError("alignment combines single kernels of kdrbench.kernels; select others by cross_validation")
-    return kernels  # type: ignore[return-value]

@@ -29,7 +29,7 @@ Source: NeurIPS 2019, section 2; the form with D on both sides of every term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,8 +39,16 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
 from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
-from kdrbench.paradigms.embedding import Alternation, Degrees, Guidance, gamma_of, spectral_embedding
-from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
+from kdrbench.paradigms.embedding import (
+    Alternation,
+    Degrees,
+    Guidance,
+    cluster_rows,
+    gamma_of,
+    mutual_information,
+    spectral_embedding,
+)
+from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective, Round, climb
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import Monitor, Solver, Status, solve
@@ -53,6 +61,9 @@ _SETTLED, _PAPERS_ROUNDS = 0.01, 20
 _STATIONARY, _MOST_ROUNDS = 1e-6, 500
 # The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
+# A bandwidth is doubtful if clusters are others with this share of it. Below the agreement two clusterings differ;
+# objectives of starts that agree are within a hundredth.
+_NARROWER, _AGREED, _EQUAL = 0.125, 0.95, 0.01
 MakeMonitor = Callable[[], Monitor]
 
 
@@ -78,7 +89,7 @@ class ClusteringTask:
     features: FloatArray
     alternation: Alternation
     guidance: tuple[Guidance, ...] = ()
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation = field(default_factory=Evaluation)
     alignment_target: FloatArray | None = None
     _begun: tuple[Kernel | Combination, FirstStep] | None = field(default=None, init=False, repr=False)
 
@@ -96,7 +107,7 @@ class ClusteringTask:
         if projection is None and self._begun is not None and self._begun[0] is kernel:
             return self._begun[1]
         self._check()
-        form, asked = self.alternation, self.evaluation or Evaluation()
+        form, asked = self.alternation, self.evaluation
         degrees = Degrees(form.degrees != "none")
         if projection is None:
             unprojected: Kernel | Combination = kernel
@@ -117,8 +128,15 @@ class ClusteringTask:
 
     def kernel_eigenvectors(self, kernel: Kernel | Combination, projection: FloatArray) -> FloatArray:
         """Return the k leading eigenvectors (n x k) of K_XW without degrees and centring."""
-        gram = gram_operator(kernel, self.features @ projection, self.evaluation or Evaluation())
+        gram = gram_operator(kernel, self.features @ projection, self.evaluation)
         return spectral_embedding(gram, self.n_classes, scaling=None, centred=False)[1]
+
+    def reduced(
+        self, kernel: Kernel | Combination, evaluation: Evaluation, uses_degrees: bool = True
+    ) -> ReducedObjective:
+        """Return the objective as a function of W alone."""
+        form, features, guidance = self.alternation, self.features, self.guidance
+        return ReducedObjective(form, features, kernel, guidance, evaluation=evaluation, uses_degrees=uses_degrees)
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
@@ -130,7 +148,7 @@ class ClusteringTask:
 
         They are the same in every run, and have no D where it does not exist for all.
         """
-        asked, n_samples = self.evaluation or Evaluation(), len(self.features)
+        asked, n_samples = self.evaluation, len(self.features)
         if n_samples < 2 * _SOME_SAMPLES:
             return None
         rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
@@ -177,31 +195,10 @@ class ClusteringTask:
         monitor: MakeMonitor,
     ) -> Clustering:
         """Climb from the best of the ``projections`` of an alternation."""
-        form = self.alternation
-        reduced = ReducedObjective(
-            form, self.features, kernel, self.guidance, evaluation=self.evaluation, uses_degrees=before.uses_degrees
-        )
-        comparable = [projection for projection in projections if reduced.is_comparable(projection)]
-        end = climb(
-            reduced,
-            solver,
-            max(comparable, key=reduced.value),
-            monitor,
-            tolerance=form.tolerance or _STATIONARY,
-            max_rounds=form.max_rounds or _MOST_ROUNDS,
-        )
-        return replace(
-            before,
-            projection=end.projection,
-            embedding=reduced.embedding(end.projection),
-            gamma=reduced.gamma(end.projection),
-            objective=reduced.value(end.projection),
-            rounds=(*before.rounds, *end.rounds),
-            status=end.status,
-            message=end.message,
-            problem=end.problem or before.problem,
-            result=end.result or before.result,
-        )
+        form, reduced = self.alternation, self.reduced(kernel, self.evaluation, before.uses_degrees)
+        best = max(projections, key=reduced.height)
+        tolerance, max_rounds = form.tolerance or _STATIONARY, form.max_rounds or _MOST_ROUNDS
+        return climb(reduced, solver, before, best, monitor, tolerance=tolerance, max_rounds=max_rounds)
 
     def _alternate(
         self,
@@ -213,7 +210,7 @@ class ClusteringTask:
         first: FirstStep,
     ) -> tuple[Clustering, list[FloatArray]]:
         """Alternate until the eigenvalues settle, as the papers do; return the W of each round, too."""
-        features, guidance, asked = self.features, self.guidance, self.evaluation or Evaluation()
+        features, guidance, asked = self.features, self.guidance, self.evaluation
         tolerance, max_rounds = form.tolerance or _SETTLED, form.max_rounds or _PAPERS_ROUNDS
         embedding, degrees = first.embedding, Degrees(first.uses_degrees)
         projection, projections = start, list[FloatArray]()
@@ -245,6 +242,35 @@ class ClusteringTask:
             status, message = result.status, f"in the last round: {result.message}"
         outcome = (projection, objective, status, message, problem, result)
         return Clustering(*outcome, embedding, gamma, tuple(rounds), degrees.in_use), projections
+
+    def doubts(self, kernel: Kernel | Combination, best: Learned, compared: Sequence[Learned]) -> Iterator[str]:
+        """Yield a sentence for each reason to doubt the best of the outcomes ``compared``, by falling objective.
+
+        Starts disagree where a clustering that is at most a hundredth worse differs (NMI below .95), or where one is
+        worse by more. A bandwidth is doubtful if the same projection has other clusters with an eighth of it.
+        """
+        highest, lowest = compared[0].objective, compared[-1].objective
+        first, *others = (outcome.clustering for outcome in compared if outcome.clustering)
+        overlaps = [mutual_information(first.labels, other.labels) for other in others]
+        spread = (highest - lowest) / max(abs(highest), abs(lowest))
+        if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
+            yield (
+                f"the {len(compared)} starts disagree: objectives from {lowest:.4g} to {highest:.4g} "
+                f"(the best is kept), NMI of their clusters with the best from {min(overlaps):.2f} to "
+                f"{max(overlaps):.2f}; try more (start='multistart', n_init) or another bandwidth"
+            )
+        if not isinstance(kernel, Gaussian) or best.clustering is None:
+            return
+        narrow = self.reduced(Gaussian(_NARROWER * kernel.sigma), self.evaluation)
+        # Without neighbours within the narrow bandwidth there are no degrees, and no embedding.
+        if narrow.height(best.projection) == -np.inf:
+            return
+        overlap = mutual_information(best.clustering.labels, cluster_rows(narrow.at(best.projection).embedding))
+        if overlap < _AGREED:
+            yield (
+                f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try a smaller sigma"
+            )
 
     def _check(self) -> None:
         n_samples = len(self.features)

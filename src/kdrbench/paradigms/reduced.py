@@ -60,7 +60,7 @@ _DOUBLINGS = 5
 _ROUNDING = 1e-13
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """What belongs to one W: its kernel matrix, D^-1/2 if in use, eigenvalues and U, and the problem of its Gamma."""
 
     projection: FloatArray
@@ -93,7 +93,7 @@ class ReducedObjective:
         self._form, self._features, self._kernel, self._guidance = form, features, kernel, tuple(guidance)
         self._evaluation = evaluation or Evaluation()
         self._degrees = Degrees(uses_degrees and form.degrees != "none")
-        self._last: _Point | None = None
+        self._last: Point | None = None
 
     @property
     def uses_degrees(self) -> bool:
@@ -106,7 +106,7 @@ class ReducedObjective:
 
     def value(self, projection: FloatArray) -> float:
         """Return R(W)."""
-        return self._at(projection).problem.value(projection)
+        return self.at(projection).problem.value(projection)
 
     def gradient(self, projection: FloatArray) -> FloatArray:
         """Return the gradient of R at W (d x q)."""
@@ -114,26 +114,19 @@ class ReducedObjective:
 
     def ascent_problem(self, projection: FloatArray) -> Problem:
         """Return the problem of Gamma_R at W, held: its gradient at W is that of R."""
-        point = self._at(projection)
+        point = self.at(projection)
         gamma = _reduced_gamma(point, self._form, self._guidance)
         return self._problem(gamma)
 
-    def embedding(self, projection: FloatArray) -> FloatArray:
-        """Return U(W), n x k."""
-        return self._at(projection).embedding
-
     def gamma(self, projection: FloatArray) -> FactoredGamma:
         """Return the Gamma of U(W) with the D of W: with it the objective is R(W)."""
-        point = self._at(projection)
+        point = self.at(projection)
         return gamma_of(point.embedding, self._guidance, self._form.held(point.scaling))
 
-    def eigenvalues(self, projection: FloatArray) -> FloatArray:
-        """Return the eigenvalues of U(W), descending."""
-        return self._at(projection).eigenvalues
-
-    def is_comparable(self, projection: FloatArray) -> bool:
-        """Return whether W has the D that the objective is defined with: without it R is on another scale."""
-        return not self.uses_degrees or self._at(projection).scaling is not None
+    def height(self, projection: FloatArray) -> float:
+        """Return R(W), or -inf where W lacks the D that the objective is defined with: R is on another scale then."""
+        lacks_degrees = self.uses_degrees and self.at(projection).scaling is None
+        return -np.inf if lacks_degrees else self.value(projection)
 
     def round_ended(self, projection: FloatArray) -> None:
         """Note the start of an alternation, or the result of a round."""
@@ -146,17 +139,18 @@ class ReducedObjective:
     def _problem(self, gamma: FactoredGamma) -> Problem:
         return build_problem(TraceObjective(self._features, self._kernel, gamma), self._evaluation)
 
-    def _at(self, projection: FloatArray) -> _Point:
+    def at(self, projection: FloatArray) -> Point:
+        """Return what belongs to W: U(W) and its eigenvalues, descending, among others."""
         if self._last is None or not np.array_equal(self._last.projection, projection):
             gram = self._gram(projection)
             scaling = degree_scaling(gram) if self._degrees.in_use else None
             eigenvalues, embedding = self._form.embedding(gram, scaling, self._evaluation)
             problem = self._problem(gamma_of(embedding, self._guidance, self._form.held(scaling)))
-            self._last = _Point(projection.copy(), gram, scaling, eigenvalues, embedding, problem)
+            self._last = Point(projection.copy(), gram, scaling, eigenvalues, embedding, problem)
         return self._last
 
 
-def _reduced_gamma(point: _Point, form: Alternation, guidance: Sequence[Guidance]) -> FactoredGamma:
+def _reduced_gamma(point: Point, form: Alternation, guidance: Sequence[Guidance]) -> FactoredGamma:
     """Return Gamma_R in factors."""
     scaling, held = point.scaling, form.held(point.scaling)
     base = gamma_of(point.embedding, guidance, held)
@@ -175,7 +169,7 @@ def _reduced_gamma(point: _Point, form: Alternation, guidance: Sequence[Guidance
     return FactoredGamma(np.hstack([factor for factor, _ in parts]), np.concatenate([weights for _, weights in parts]))
 
 
-def _slope_of_scaling(point: _Point, form: Alternation, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
+def _slope_of_scaling(point: Point, form: Alternation, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
     """Return the gradient of R in the diagonal of N, K held: of the terms with N, and of <U Z' + Z U', A>."""
     columns = [without_means(embedding, form.centred) for embedding in (point.embedding, turn)]
     slope = 2.0 * _slope_of_product(point, *columns)
@@ -187,14 +181,14 @@ def _slope_of_scaling(point: _Point, form: Alternation, guidance: Sequence[Guida
     return slope
 
 
-def _slope_of_product(point: _Point, left: FloatArray, right: FloatArray) -> FloatArray:
+def _slope_of_product(point: Point, left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the gradient of Tr(L' N K N R) in the diagonal of N."""
     slope = np.einsum("ij,ij->i", left, point.gram.applied(_scaled(right, point.scaling)))
     slope += np.einsum("ij,ij->i", right, point.gram.applied(_scaled(left, point.scaling)))
     return np.asarray(slope)
 
 
-def _change_of_embedding(point: _Point, form: Alternation) -> FloatArray:
+def _change_of_embedding(point: Point, form: Alternation) -> FloatArray:
     """Return Z (n x k), zero where its equations have no solution: at a tie of eigenvalues U has no derivative."""
     gram, scaling, basis = point.gram, point.scaling, point.embedding
 
@@ -292,51 +286,44 @@ class Clustering(Learned):
         return cluster_rows(self.embedding)
 
 
-class Climbed(NamedTuple):
-    """The last W, how the climb ended, its rounds, and the last problem with the solver's result, if there was one."""
-
-    projection: FloatArray
-    status: Status
-    message: str
-    rounds: list[Round]
-    problem: Problem | None
-    result: SolverResult | None
-
-
 def climb(
     reduced: ReducedObjective,
     solver: Solver,
+    before: Clustering,
     start: FloatArray,
     monitor: Callable[[], Monitor],
     *,
     tolerance: float,
     max_rounds: int,
-) -> Climbed:
+) -> Clustering:
     """Ascend R from ``start`` (d x q) to a relative stationarity of ``tolerance``, in at most ``max_rounds`` rounds.
 
-    The status is ``converged`` only then; ``stalled`` where no step increases R, ``max_iterations`` at the cap.
+    They come after those of the clustering ``before``. The status is ``converged`` only then; ``stalled`` where no step
+    increases R, ``max_iterations`` at the cap.
     """
-    projection, rounds = start, list[Round]()
-    result: SolverResult | None = None
-    for _ in range(max_rounds + 1):
+    projection, rounds, result = start, list(before.rounds), before.result
+    for number in range(max_rounds + 1):
         problem = reduced.ascent_problem(projection)
         gradient = problem.gradient(projection)
         residual = relative_stationarity(projection, gradient)
         if residual <= tolerance:
-            message = f"joint stationarity at most {tolerance:g} after {len(rounds)} rounds"
-            return Climbed(projection, Status.CONVERGED, message, rounds, problem, result)
-        if len(rounds) == max_rounds:
+            status, message = Status.CONVERGED, f"joint stationarity at most {tolerance:g} after {number} rounds"
+            break
+        if number == max_rounds:
+            status, message = Status.MAX_ITERATIONS, f"joint stationarity was {residual:.1e} after {number} rounds"
             break
         result = solve(solver, problem, projection, monitor())
         following = _higher(reduced, projection, result.projection, gradient)
         if following is None:
+            status = Status.STALLED
             message = f"no step increases the objective beyond rounding; joint stationarity is {residual:.1e}"
-            return Climbed(projection, Status.STALLED, message, rounds, problem, result)
+            break
         projection = following
-        value, eigenvalues = reduced.value(projection), reduced.eigenvalues(projection)
+        value, eigenvalues = reduced.value(projection), reduced.at(projection).eigenvalues
         rounds.append(Round(value, eigenvalues, result.status, result.iterations))
-    message = f"joint stationarity was {residual:.1e} after {max_rounds} rounds"
-    return Climbed(projection, Status.MAX_ITERATIONS, message, rounds, problem, result)
+    outcome = (projection, reduced.value(projection), status, message, problem, result)
+    embedding, gamma = reduced.at(projection).embedding, reduced.gamma(projection)
+    return Clustering(*outcome, embedding, gamma, tuple(rounds), before.uses_degrees)
 
 
 def _higher(
@@ -347,17 +334,14 @@ def _higher(
     The solver's W may also have the same R, to rounding, if it is nearer to stationary.
     """
     value = reduced.value(point)
-    if reduced.is_comparable(solved):
-        gain = reduced.value(solved) - value
-        if gain > 0.0:
-            return _beyond(reduced, point, solved)
-        residual = relative_stationarity(point, gradient)
-        if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
-            return solved
-    for candidate in _candidates(point, solved, gradient):
-        if reduced.is_comparable(candidate) and reduced.value(candidate) > value:
-            return candidate
-    return None
+    gain = reduced.height(solved) - value
+    if gain > 0.0:
+        return _beyond(reduced, point, solved)
+    residual = relative_stationarity(point, gradient)
+    if gain >= -_ROUNDING * abs(value) and relative_stationarity(solved, reduced.gradient(solved)) < residual:
+        return solved
+    candidates = _candidates(point, solved, gradient)
+    return next((candidate for candidate in candidates if reduced.height(candidate) > value), None)
 
 
 def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) -> FloatArray:
@@ -368,9 +352,9 @@ def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) ->
     best, highest, chord = solved, reduced.value(solved), _chord(point, solved)
     for doubling in range(1, _DOUBLINGS + 1):
         candidate = orthonormalised(point + 2.0**doubling * chord)
-        if not reduced.is_comparable(candidate) or reduced.value(candidate) <= highest:
+        if (height := reduced.height(candidate)) <= highest:
             break
-        best, highest = candidate, reduced.value(candidate)
+        best, highest = candidate, height
     return best
 
 

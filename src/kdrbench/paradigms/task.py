@@ -98,16 +98,16 @@ def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
     return Guidance(-float(mu), one_hot_columns(labels))
 
 
-@dataclass(frozen=True)
+@dataclass
 class SupervisedTask:
     """Gamma is fixed: one solve."""
 
     features: FloatArray | Samples
     gamma: FactoredGamma
     n_classes: int
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation = field(default_factory=Evaluation)
     # The problem of the last kernel: what made the start serves the solve.
-    _last: list[tuple[Kernel | Combination, Problem]] = field(default_factory=list, init=False, repr=False)
+    _last: tuple[Kernel | Combination, Problem] | None = field(default=None, init=False, repr=False)
 
     @property
     def alignment_target(self) -> FloatArray | None:
@@ -118,11 +118,10 @@ class SupervisedTask:
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem, the same one for the same kernel."""
-        if not self._last or self._last[0][0] is not kernel:
-            self._last[:] = [
-                (kernel, build_problem(TraceObjective(self.features, kernel, self.gamma), self.evaluation))
-            ]
-        return self._last[0][1]
+        if self._last is None or self._last[0] is not kernel:
+            objective = TraceObjective(self.features, kernel, self.gamma)
+            self._last = (kernel, build_problem(objective, self.evaluation))
+        return self._last[1]
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Solve it."""
@@ -197,9 +196,12 @@ def build_task(
     check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(_ALLOWED[paradigm]))
     if known is None and paradigm != "unsupervised":
         raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
+    task: Task
     if paradigm == "supervised":
-        return replace(_supervised(features, known, parameters), evaluation=evaluation)
-    return replace(_clustering(paradigm, cast("FloatArray", features), known, parameters), evaluation=evaluation)
+        task = _supervised(features, known, parameters)
+    else:
+        task = _clustering(paradigm, cast("FloatArray", features), known, parameters)
+    return replace(task, evaluation=evaluation or Evaluation())
 
 
 def _supervised(features: FloatArray | Samples, known: Any, parameters: Parameters) -> SupervisedTask:

@@ -11,8 +11,7 @@ _MODULES = {
     **dict.fromkeys(("LDA", "PLSDA", "LeadingComponents", "MedianKernelPCA", "RandomAxes"), "adapters"),
     **dict.fromkeys(("ShuffledLabels", "SupervisedUMAP"), "adapters"),
     **dict.fromkeys(("LFDA", "KernelDiscriminantAnalysis"), "discriminants"),
-    **dict.fromkeys(("SAVE", "SIR", "DirectionalRegression"), "inverse_regression"),
-    **dict.fromkeys(("GradientKDR", "SupervisedPCA"), "kernel_dimension_reduction"),
+    **dict.fromkeys(("SAVE", "SIR", "DirectionalRegression", "GradientKDR", "SupervisedPCA"), "sufficient"),
 }
 __all__ = ["METHODS", "ReducerEntry", "build_reducer", *_MODULES]
 
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
     from kdrbench.reduction.adapters import SupervisedUMAP as SupervisedUMAP
     from kdrbench.reduction.discriminants import LFDA as LFDA
     from kdrbench.reduction.discriminants import KernelDiscriminantAnalysis as KernelDiscriminantAnalysis
-    from kdrbench.reduction.inverse_regression import SAVE as SAVE
-    from kdrbench.reduction.inverse_regression import SIR as SIR
-    from kdrbench.reduction.inverse_regression import DirectionalRegression as DirectionalRegression
-    from kdrbench.reduction.kernel_dimension_reduction import GradientKDR as GradientKDR
-    from kdrbench.reduction.kernel_dimension_reduction import SupervisedPCA as SupervisedPCA
+    from kdrbench.reduction.sufficient import SAVE as SAVE
+    from kdrbench.reduction.sufficient import SIR as SIR
+    from kdrbench.reduction.sufficient import DirectionalRegression as DirectionalRegression
+    from kdrbench.reduction.sufficient import GradientKDR as GradientKDR
+    from kdrbench.reduction.sufficient import SupervisedPCA as SupervisedPCA
 else:
 
     def __getattr__(name):

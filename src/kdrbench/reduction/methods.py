@@ -72,10 +72,7 @@ _SHARES = (0.25, 0.5, 1.0, 2.0)
 _PROJECTED = tuple({"sigma": f"{share:g} projected"} for share in _SHARES)
 _MEDIANS = tuple({"sigma": f"{share:g} median"} for share in _SHARES)
 _SHRINKAGES = (None, "auto", 0.1, 0.5)
-_GAUSSIAN_AND_POLYNOMIAL = {
-    "members": [{"family": "gaussian"}, {"family": "polynomial"}],
-    "weights": "alignment",
-}
+_GAUSSIAN_AND_POLYNOMIAL = {"members": [{"family": "gaussian"}, {"family": "polynomial"}], "weights": "alignment"}
 
 METHODS: Mapping[str, ReducerEntry] = {
     "kdr_gaussian": ReducerEntry(
@@ -87,8 +84,7 @@ METHODS: Mapping[str, ReducerEntry] = {
         {"kernel_params": tuple({"degree": degree} for degree in (2, 3, 4))},
     ),
     "kdr_combination": ReducerEntry(
-        "InterpretableKDR, conic combination",
-        _of(_KDR, kernel="combination", kernel_params=_GAUSSIAN_AND_POLYNOMIAL),
+        "InterpretableKDR, conic combination", _of(_KDR, kernel="combination", kernel_params=_GAUSSIAN_AND_POLYNOMIAL)
     ),
     "kdr_linear": ReducerEntry("InterpretableKDR, linear", _of(_KDR, kernel="linear")),
     "pca": ReducerEntry("PCA", _of("sklearn.decomposition:PCA"), supervised=False),
@@ -99,9 +95,7 @@ METHODS: Mapping[str, ReducerEntry] = {
     "lda": ReducerEntry("LDA", _of("kdrbench.reduction:LDA"), {"shrinkage": _SHRINKAGES}),
     "nca": ReducerEntry("NCA", _of("sklearn.neighbors:NeighborhoodComponentsAnalysis"), {"max_iter": (10, 50, 200)}),
     "lmnn": ReducerEntry(
-        "LMNN, leading components",
-        _leading("kdrbench.estimators:LMNN"),
-        {"estimator__n_neighbors": (1, 3, 5)},
+        "LMNN, leading components", _leading("kdrbench.estimators:LMNN"), {"estimator__n_neighbors": (1, 3, 5)}
     ),
     "dne": ReducerEntry("DNE", _of("kdrbench.estimators:DNE"), {"n_neighbors": (1, 3, 5, 9)}),
     "kpca_trick": ReducerEntry(
@@ -115,15 +109,11 @@ METHODS: Mapping[str, ReducerEntry] = {
         "Directional regression", _of("kdrbench.reduction:DirectionalRegression"), {"shrinkage": _SHRINKAGES}
     ),
     "gradient_kdr": ReducerEntry(
-        "gKDR",
-        _of("kdrbench.reduction:GradientKDR"),
-        {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)},
+        "gKDR", _of("kdrbench.reduction:GradientKDR"), {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)}
     ),
     "supervised_pca": ReducerEntry("Supervised PCA", _of("kdrbench.reduction:SupervisedPCA")),
     "lfda": ReducerEntry(
-        "LFDA",
-        _of("kdrbench.reduction:LFDA"),
-        {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)},
+        "LFDA", _of("kdrbench.reduction:LFDA"), {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)}
     ),
     "kernel_discriminant": ReducerEntry(
         "Kernel discriminant analysis",

@@ -111,7 +111,7 @@ class ClusteringRun(ProjectionRun):
         seed = self.number if of_kernel or self.cell.start == "completed" else 0
         if of_kernel:
             return cluster_rows(task.kernel_eigenvectors(self.kernel, projection), seed)
-        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection), seed)
+        return cluster_rows(self.objective(uses_degrees=uses_degrees).at(projection).embedding, seed)
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
         """Return the NMI with the classes, or with the labelling that is sought, if any is."""
@@ -120,15 +120,7 @@ class ClusteringRun(ProjectionRun):
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
-        task = self._task()
-        return ReducedObjective(
-            task.alternation,
-            task.features,
-            self.kernel,
-            task.guidance,
-            evaluation=self.evaluation.exact,
-            uses_degrees=uses_degrees,
-        )
+        return self._task().reduced(self.kernel, self.evaluation.exact, uses_degrees)
 
     def _alternate(self, make_start: MakeStart, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
         """Cluster with one clock over all rounds; ``objective`` notes how they end, while it is paused."""

@@ -172,7 +172,7 @@ class _Methods:
             for kernel in candidates:
                 self._try(kernel, list(trials.values()))
             return lambda key: self._chosen(key, trials[key[0]])
-        align = partial(aligned_kernel, candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
+        align = partial(aligned_kernel, candidates, split.pairs, split.train_codes, centred=variant == "centred")
         (aligned, _), spent = self.referee.timed(align)
         return partial(self._learned, kernel=aligned, tuning=spent)
 
@@ -202,7 +202,7 @@ class _Methods:
         return replace(result, columns={**result.columns, "test_selected": json.dumps(tried)})
 
     def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> RunResult:
-        words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
+        words = "" if kernel is None else kernel_in_words(kernel, self.split.train.shape[1])
         try:
             accuracy, n_coordinates, learning = self._learn(key[0], kernel)
         except Exception as error:
