@@ -5,7 +5,6 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, make_start
 from kdrbench.solvers.callbacks import Search
 from kdrbench.solvers.geometry import curvature
@@ -87,7 +86,7 @@ def test_the_retraction_is_the_polar_factor():
 def test_every_step_gains_what_armijos_rule_asks(kernel):
     problem = small_problem(kernel, n_features=12)
     start = make_start("random", problem, 3, np.random.default_rng(4))
-    search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start))
+    search = QuasiNewtonSearch(problem, start, *problem.value_and_gradient(start))
     steps = 0
     while search.stationarity > 1e-6:
         point, value, slope = search.point, search.value, search.slope

@@ -12,7 +12,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import PassStoppedError, Problem, TraceObjective, in_row_space, is_approximable
+from kdrbench.problems import PassStoppedError, Problem, TraceObjective
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import BY_METHODS, Status
@@ -102,15 +102,13 @@ def solve(
     check_projection("start", first, problem.n_features)
     tracked = SolveMonitor(monitor, problem.counters)
     tracked.restore_counters()
-    if is_approximable(problem):
-        problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
+    problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
         outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
-        if is_approximable(problem):
-            problem.report = problem.observer = None
+        problem.report = problem.observer = None
     monitor.end()
     name, allowed = type(solver).__name__, dict.fromkeys((*BY_METHODS, monitor.stop_status))
     if not isinstance(outcome, SolverOutcome):
@@ -130,7 +128,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=problem.explain(first.shape[1]) if is_approximable(problem) else type(problem).__name__,
+        evaluation=problem.explain(first.shape[1]),
         lowest=outcome.lowest,
     )
 
@@ -145,12 +143,17 @@ def objective_of(problem: Problem) -> TraceObjective:
 
 def check_oracles(solver: Solver, problem: Problem) -> None:
     """Raise ``InputError`` when the problem lacks an oracle that the solver requires."""
-    missing = sorted(name for name in solver.requires if not callable(getattr(problem, name, None)))
+    missing = [name for name in sorted(solver.requires) if not _has_oracle(problem, name)]
     if missing:
         raise InputError(
             f"{type(solver).__name__} needs the oracle {' and '.join(missing)}, which {type(problem).__name__} "
             "does not offer; choose another solver"
         )
+
+
+def _has_oracle(problem: Problem, name: str) -> bool:
+    oracle = getattr(problem, name, None)
+    return callable(oracle) and getattr(oracle, "__func__", None) is not getattr(Problem, name, None)
 
 
 def check_projection(role: str, projection: FloatArray, n_features: int, n_components: int | None = None) -> None:
@@ -180,7 +183,7 @@ def run_in_row_space(
     run: Callable[[Problem, FloatArray, Monitor], SolverOutcome], problem: Problem, start: FloatArray, monitor: Monitor
 ) -> SolverOutcome:
     """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
-    reduced = in_row_space(problem, start)
+    reduced = problem.in_row_space(start)
     if reduced is None:
         return run(problem, start, monitor)
     smaller, space = reduced

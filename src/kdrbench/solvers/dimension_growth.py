@@ -48,7 +48,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, optional
-from kdrbench.problems import Problem, value_and_gradient_of
+from kdrbench.problems import Problem
 from kdrbench.solvers.base import VARIANTS, RivalOptions, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor, State
@@ -179,7 +179,7 @@ class Growth:
             return True
         basis = self.grown()
         if np.isnan(self._value):
-            self._value, gradients = value_and_gradient_of(self._problem, basis)
+            self._value, gradients = self._problem.value_and_gradient(basis)
         else:
             # F is known from the line search.
             gradients = self._problem.gradient(basis)

@@ -26,7 +26,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import Problem, evaluated_as
+from kdrbench.problems import Problem
 from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors
 from kdrbench.solvers.monitor import Monitor
@@ -111,4 +111,4 @@ class PairwiseSumISM:
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
         ism = IterativeSpectralMethod(self.tolerance, self.max_iterations)
-        return ism.run(evaluated_as("pairwise_sum", problem), start, monitor)
+        return ism.run(problem.evaluated("pairwise_sum"), start, monitor)
