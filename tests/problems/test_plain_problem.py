@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.problems import Counters
-from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import SOLVERS, Monitor, Status, build_solver, make_start, solve
 from support.helpers import random_projection, small_problem
 from support.quadratics import PlainProblem
 
@@ -18,7 +18,7 @@ def test_every_solver_solves_it_as_it_solves_a_full_one(method):
     plain = PlainProblem(full.fresh())
     assert plain.approximation(2) is None
     start = make_start("surrogate", plain, 2, np.random.default_rng(0))
-    results = [solve(build_solver({"method": method}), one, start, IterationMonitor()) for one in (full, plain)]
+    results = [solve(build_solver({"method": method}), one, start, Monitor()) for one in (full, plain)]
     assert results[1].status is Status.CONVERGED
     assert results[1].evaluation == "PlainProblem"
     values = [full.value(result.projection) for result in results]
@@ -49,4 +49,4 @@ def test_what_needs_another_evaluator_says_so():
     start = make_start("random", plain, 2, np.random.default_rng(0))
     for definition in ({"method": "ism_2018"}, {"method": "grassmann_trust_region", "variant": "published"}):
         with pytest.raises(InputError, match=r"PlainProblem cannot be evaluated as '.*'; make it with build_problem"):
-            solve(build_solver(definition), plain, start, IterationMonitor())
+            solve(build_solver(definition), plain, start, Monitor())

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from kdrbench.solvers import IterationMonitor, make_start
+from kdrbench.solvers import Monitor, make_start
 from kdrbench.solvers.callbacks import Search
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.curvature import IsmPreconditioner
@@ -107,7 +107,7 @@ def test_every_step_gains_what_armijos_rule_asks(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scipys_gradient_is_that_of_the_orthonormal_factor(kernel):
     problem, rng = small_problem(kernel), np.random.default_rng(3)
-    search = Search(problem, random_projection(), IterationMonitor(), 1e-6)
+    search = Search(problem, random_projection(), Monitor(), 1e-6)
     variables = rng.standard_normal(12)
     direction = rng.standard_normal(12)
     value, gradient = search.cost_and_gradient(variables)

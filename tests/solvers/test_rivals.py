@@ -11,7 +11,7 @@ import pytest
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import PUBLISHED_END, Growth
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
@@ -26,7 +26,7 @@ from support.quadratics import Noted, Quadratic
 KERNELS = ["gaussian", "polynomial", "linear", "squared", "multiquadric"]
 
 
-class Recorder(IterationMonitor):
+class Recorder(Monitor):
     """Keeps every iterate from which a solver went on."""
 
     def __init__(self):

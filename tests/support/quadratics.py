@@ -3,10 +3,10 @@
 import numpy as np
 
 from kdrbench.problems import Counters, Problem
-from kdrbench.solvers import IterationMonitor
+from kdrbench.solvers import Monitor
 
 
-class Noted(IterationMonitor):
+class Noted(Monitor):
     """Keeps the names of its calls, and what it was given."""
 
     def __init__(self, **options):

@@ -29,7 +29,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator, Point
-from kdrbench.evaluation.bases import Basis, Powers, pairs_of, powers, with_one
+from kdrbench.evaluation.bases import Basis, Functions, Powers, pairs_of, powers, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.evaluation.weights import initial_slope
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
@@ -217,7 +217,7 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         point, diagonal = self._at(projection), self._diagonal
         basis, tables = point.basis, point.tables
         # Tables of values are no derivatives, which a basis may mix in its own way.
-        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
+        mixed = partial(Functions.mixed, basis) if self._by_values else basis.mixed
 
         def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
             result = basis.slopes(members.mixed(mixed, basis.features(samples), tables), samples)

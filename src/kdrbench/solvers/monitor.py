@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,55 +25,16 @@ State = Mapping[str, NDArray[Any]]
 MOST_ITERATIONS = 10_000
 
 
-class Monitor(Protocol):
+class Monitor:
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
-    ``iterations`` counts the iterates from which the solver was allowed to continue. A monitor may also have
-    ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
+    This one stops after ``max_iterations`` iterations, without a clock: for use as a library. ``iterations`` counts the
+    iterates from which the solver was allowed to continue, ``trace`` holds seconds, cost and relative stationarity of
+    those evaluated. ``stop_status`` is to be reported after ``keep_going`` returned false. ``resumed`` is the state to
+    continue from, kept by a run that was interrupted; ``None`` to begin with the start.
+
+    A monitor may also have ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
     """
-
-    iterations: int
-
-    @property
-    def trace(self) -> Sequence[tuple[float, float, float]]:
-        """Seconds, cost and relative stationarity of the iterates evaluated; empty without a referee."""
-
-    @property
-    def stop_status(self) -> Status:
-        """The status to report after ``keep_going`` returned false."""
-
-    @property
-    def stop_message(self) -> str:
-        """The limit that was reached, in words."""
-
-    def begin(self) -> None:
-        """Note the start of the run."""
-
-    def keep_going(self, iterate: Iterate) -> bool:
-        """Note the iterate and return whether the solver may continue from it.
-
-        The clock is paused while the monitor evaluates.
-        """
-
-    def progress(self, share: float) -> bool:
-        """Note how much of a long pass over the data is done, and return whether it may continue."""
-
-    @property
-    def resumed(self) -> State | None:
-        """The state to continue from, kept by a run that was interrupted; ``None`` to begin with the start."""
-
-    def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
-
-    def end(self) -> None:
-        """Note that the solver has returned."""
-
-    def accept(self, projection: FloatArray) -> None:
-        """Note the result, after it was checked."""
-
-
-class IterationMonitor:
-    """Stops after ``max_iterations`` iterations, without a clock or a trace: for use as a library."""
 
     stop_status = Status.MAX_ITERATIONS
     resumed: State | None = None
@@ -85,35 +46,38 @@ class IterationMonitor:
 
     @property
     def stop_message(self) -> str:
-        """The limit that was reached."""
+        """The limit that was reached, in words."""
         return f"stopped after {self.max_iterations} iterations"
 
     def begin(self) -> None:
-        """Count from zero."""
+        """Note the start of the run: count from zero."""
         self.iterations = 0
 
     def keep_going(self, iterate: Iterate) -> bool:
-        """Count one iteration unless the limit is reached."""
+        """Note the iterate and return whether the solver may continue from it.
+
+        A clock is paused while the monitor evaluates.
+        """
         if self.iterations >= self.max_iterations:
             return False
         self.iterations += 1
         return True
 
     def progress(self, share: float) -> bool:
-        """Continue: iterations are counted, not time."""
+        """Note how much of a long pass over the data is done, and return whether it may continue."""
         return True
 
     def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep nothing."""
+        """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
 
     def end(self) -> None:
-        """Nothing to note."""
+        """Note that the solver has returned."""
 
     def accept(self, projection: FloatArray) -> None:
-        """Nothing to note."""
+        """Note the result, after it was checked."""
 
 
-class WatchedMonitor(IterationMonitor):
+class WatchedMonitor(Monitor):
     """Shows where the solver is, from what the problem was asked anyway: nothing is evaluated for it.
 
     ``progress`` is what shows it. Value and gradient are those of the last W that was evaluated, on the approximation

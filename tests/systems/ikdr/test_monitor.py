@@ -10,7 +10,7 @@ import pytest
 
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import DimensionGrowth
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
@@ -40,7 +40,7 @@ def test_evaluating_changes_neither_path_nor_counters(tmp_path):
     for evaluates in (False, True):
         problem = small_problem()
         start = make_start("random", problem, 2, np.random.default_rng(0))
-        monitor = monitor_for(problem, tmp_path) if evaluates else IterationMonitor()
+        monitor = monitor_for(problem, tmp_path) if evaluates else Monitor()
         results.append(solve(build_solver({"method": "stiefel_cayley"}), problem, start, monitor))
     np.testing.assert_array_equal(results[0].projection, results[1].projection)
     assert results[0].counters == results[1].counters
@@ -102,7 +102,7 @@ def test_iterates_for_the_referee_are_made_off_the_clock(tmp_path):
     assert (len(made), len(monitor.trace)) == (4, 4)
     # They slept 1.2 s.
     assert monitor.clock.wall_s < 0.9
-    assert IterationMonitor().keep_going(slowly)
+    assert Monitor().keep_going(slowly)
     assert len(made) == 4
 
 

@@ -19,7 +19,7 @@ from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.solvers.monitor import Iterate, IterationMonitor, MonitorProxy, State
+from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, State
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
@@ -53,7 +53,7 @@ class Ended:
     uses_degrees: bool = True
 
 
-class TimedMonitor(IterationMonitor):
+class TimedMonitor(Monitor):
     """Counts iterations and solver seconds, and stops when its clock shows the run's time limit."""
 
     stop_status = Status.TIME_LIMIT
