@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
-from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem
@@ -124,10 +123,6 @@ class Evaluator(Problem, ABC, Generic[Point]):
     def explain_last(self) -> str:
         """Say how the last W was evaluated, where that depends on W."""
         return ""
-
-    def _check(self, projection: FloatArray) -> None:
-        if projection.ndim != 2 or projection.shape[0] != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
 
     def _forget(self) -> None:
         """Drop what is held of any point."""

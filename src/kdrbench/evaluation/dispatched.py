@@ -172,8 +172,7 @@ class DispatchedProblem(Problem):
     def evaluator(self, projection: FloatArray) -> Evaluator[Any]:
         """Return the evaluator that answers calls at W."""
         self._in_its_place = None
-        if projection.ndim != 2 or len(projection) != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        self._check(projection)
         chosen = self.plan(projection.shape[1])
         if self.evaluation.evaluator == "auto" and not self._given_up:
             self._given_up = not self._made(chosen).suffices_at(projection)

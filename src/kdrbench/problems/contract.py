@@ -177,6 +177,10 @@ class Problem:
         """
         return None
 
+    def _check(self, projection: FloatArray) -> None:
+        if projection.ndim != 2 or len(projection) != self.n_features:
+            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+
     def _lacking(self, oracle: str) -> InputError:
         return InputError(
             f"{type(self).__name__} has no oracle {oracle}; choose another evaluator, or a solver that does without"

@@ -25,14 +25,6 @@ VARIANTS = OneOf(("converged", "published"))
 FEASIBILITY_BOUND = 1e-10
 
 
-class TracePoint(NamedTuple):
-    """One iterate as the referee saw it: solver seconds so far, cost -F, relative stationarity."""
-
-    time_s: float
-    cost: float
-    stationarity: float
-
-
 # The message where q = d, for which there is nothing to solve.
 SQUARE = "a square projection spans everything: any W is optimal"
 
@@ -52,7 +44,7 @@ class SolverOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class SolverResult:
-    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message.
+    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, message.
 
     ``evaluation`` says how the problem was evaluated, and why. ``lowest`` is the outcome's.
     """
@@ -61,7 +53,6 @@ class SolverResult:
     status: Status
     iterations: int
     counters: dict[str, int]
-    trace: tuple[TracePoint, ...]
     message: str
     evaluation: str
     lowest: FloatArray | None = None
@@ -126,7 +117,6 @@ def solve(
         status=outcome.status,
         iterations=monitor.iterations,
         counters=asdict(problem.counters),
-        trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
         evaluation=problem.explain(first.shape[1]),
         lowest=outcome.lowest,
@@ -207,8 +197,15 @@ class _LiftingMonitor(MonitorProxy):
         self._monitor.accept(self._lift(projection))
 
 
+class Options:
+    """The options of a solver, a frozen dataclass, checked by what it declares."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "solver option")
+
+
 @dataclass(frozen=True)
-class RivalOptions:
+class RivalOptions(Options):
     """The relative stationarity and the number of iterations that end a search, and whether it leaves saddles.
 
     Published variants leave none. Iterations are counted from each saddle. Raises ``InputError`` for values that are
@@ -221,7 +218,7 @@ class RivalOptions:
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
+        super().__post_init__()
         if self.escape and not self._may_escape():
             raise InputError(
                 f"solver option escape of {type(self).__name__} belongs to the converged variant; a published variant "

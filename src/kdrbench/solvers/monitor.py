@@ -1,4 +1,4 @@
-"""Monitors: they count a solver's iterations, decide when to stop, and may keep a trace."""
+"""Monitors: they count a solver's iterations and decide when to stop."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Monitor:
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
     This one stops after ``max_iterations`` iterations, without a clock: for use as a library. ``iterations`` counts the
-    iterates from which the solver was allowed to continue, ``trace`` holds seconds, cost and relative stationarity of
-    those evaluated. ``stop_status`` is to be reported after ``keep_going`` returned false. ``resumed`` is the state to
-    continue from, kept by a run that was interrupted; ``None`` to begin with the start.
+    iterates from which the solver was allowed to continue. ``stop_status`` is to be reported after ``keep_going``
+    returned false. ``resumed`` is the state to continue from, kept by a run that was interrupted; ``None`` to begin
+    with the start.
 
     A monitor may also have ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
     """
@@ -42,7 +42,6 @@ class Monitor:
     def __init__(self, max_iterations: int = MOST_ITERATIONS) -> None:
         self.max_iterations = max_iterations
         self.iterations = 0
-        self.trace: list[tuple[float, float, float]] = []
 
     @property
     def stop_message(self) -> str:

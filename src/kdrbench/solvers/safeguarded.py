@@ -36,9 +36,9 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters, optional, whole
+from kdrbench.parameters import COUNT, POSITIVE, optional, whole
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_row_space
+from kdrbench.solvers.base import SQUARE, Options, Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import (
     eigenvalues_settled,
@@ -79,7 +79,7 @@ _WINDOW, _STEPS_OF_SURROGATE = 5, 25
 
 
 @dataclass(frozen=True)
-class SafeguardedISM:
+class SafeguardedISM(Options):
     """ISM with a second-order finish.
 
     ``tolerance`` bounds the relative stationarity, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
@@ -100,9 +100,6 @@ class SafeguardedISM:
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
     imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach", "kdrbench.solvers.portfolio")
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     @property
     def exploration(self) -> Solver:

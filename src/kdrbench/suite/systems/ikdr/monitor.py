@@ -147,7 +147,6 @@ class ProjectionMonitor(TimedMonitor):
         self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
         path = self._referee.files.trace
         lines = [line for line in read_trace(path) if line.time_s <= kept.wall_s]
-        self.trace = [line[:3] for line in lines]
         write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def checkpoint(self, state: Callable[[], State]) -> None:
@@ -205,7 +204,6 @@ class ProjectionMonitor(TimedMonitor):
         # A kill in between leaves a line too many, which can be dropped, rather than a projection without one.
         self._referee.note(line)
         self._referee.save(PROJECTION, shown.projection)
-        self.trace.append(line[:3])
         self._next_evaluation_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
