@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar, NamedTuple, Protocol, cast
@@ -205,11 +204,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class RivalOptions(Options):
-    """The relative stationarity and the number of iterations that end a search, and whether it leaves saddles.
+class Rival(Options):
+    """A search from a start, and on from saddles with ``escape``.
 
-    Published variants leave none. Iterations are counted from each saddle. Raises ``InputError`` for values that are
-    not allowed.
+    Options are the relative stationarity and the number of iterations that end it. Published variants leave no saddles.
+    Iterations are counted from each saddle. Raises ``InputError`` for values that are not allowed.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
@@ -233,10 +232,6 @@ class RivalOptions(Options):
     def _may_escape(self) -> bool:
         return getattr(self, "variant", "converged") == "converged"
 
-
-class Rival(RivalOptions, ABC):
-    """A search from a start, and on from saddles with ``escape``."""
-
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start`` (d x q) until W is stationary, and on from saddles where that is requested."""
         if start.shape[0] == start.shape[1]:
@@ -247,6 +242,6 @@ class Rival(RivalOptions, ABC):
             return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
         return self._search(problem, start, monitor)
 
-    @abstractmethod
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start`` until W is stationary or a limit is reached."""
+        raise NotImplementedError

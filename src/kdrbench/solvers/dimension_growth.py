@@ -49,7 +49,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, optional
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import VARIANTS, RivalOptions, SolverOutcome, Status
+from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.stiefel_cayley import StiefelCayley
@@ -68,7 +68,7 @@ PUBLISHED_END = "each column's last step gained at most 1e-4 of F, or none did; 
 
 
 @dataclass(frozen=True)
-class DimensionGrowth(RivalOptions):
+class DimensionGrowth(Rival):
     """DG with at most ``max_iterations`` steps a column, and ten times as many in the polish.
 
     ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless ``polish`` is

@@ -37,12 +37,7 @@ from kdrbench.parameters import COUNT
 from kdrbench.problems import PassStoppedError, Problem
 from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.callbacks import SearchEnded
-from kdrbench.solvers.geometry.stiefel import (
-    feasibility_error,
-    orthonormalised,
-    outside,
-    relative_stationarity,
-)
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor
 
 _PUBLISHED_NORM = 1e-6
