@@ -154,28 +154,24 @@ class Monomials(Functions):
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rest and slope of each sample (see the module)."""
-        return poisson_tails(np.einsum("ac,ac->c", samples, samples), self.n_dimensions, self.degree)
+        squares, degree = np.einsum("ac,ac->c", samples, samples), self.degree
+
+        def at(count: int) -> FloatArray:
+            """Return P(N = count)."""
+            if count < 0:
+                return np.zeros_like(squares)
+            with np.errstate(divide="ignore"):
+                logs = count * np.log(squares) if count else np.zeros_like(squares)
+            return np.asarray(np.exp(logs - squares - gammaln(count + 1.0)))
+
+        least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
+        slope = self.n_dimensions * least + squares * (at(degree - 1) - at(degree))
+        # Terms of the size of the first cancel.
+        return self.rest(samples), np.maximum(slope, 0.0) + 8.0 * _UNIT * (self.n_dimensions + squares) * least
 
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""
         return np.asarray(gammainc(self.degree + 1.0, np.einsum("ac,ac->c", samples, samples)))
-
-
-def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Return rest and slope of monomials up to ``degree`` at samples with |u|^2 = ``squares``."""
-
-    def at(count: int) -> FloatArray:
-        if count < 0:
-            return np.zeros_like(squares)
-        with np.errstate(divide="ignore"):
-            logs = count * np.log(squares) if count else np.zeros_like(squares)
-        return np.asarray(np.exp(logs - squares - gammaln(count + 1.0)))
-
-    rest = gammainc(degree + 1.0, squares)
-    least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
-    slope = n_dimensions * least + squares * (at(degree - 1) - at(degree))
-    # Terms of the size of the first cancel.
-    return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
 
 
 def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:

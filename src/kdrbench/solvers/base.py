@@ -91,7 +91,6 @@ def solve(
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
     tracked = SolveMonitor(monitor, problem.counters)
-    tracked.restore_counters()
     problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))

@@ -140,6 +140,10 @@ class SolveMonitor(MonitorProxy):
         super().__init__(monitor)
         self._counters = counters
         self._latest: Iterate | None = None
+        # The counts of an interrupted run go on, if the monitor has its state.
+        if (state := monitor.resumed) is not None:
+            for field, calls in zip(fields(counters), state[self._NAME], strict=True):
+                setattr(counters, field.name, int(calls))
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Remember the iterate, if the solver may continue from it."""
@@ -158,9 +162,3 @@ class SolveMonitor(MonitorProxy):
         """Add the calls so far to the state."""
         calls = np.array([getattr(self._counters, field.name) for field in fields(self._counters)])
         self._monitor.checkpoint(lambda: {**state(), self._NAME: calls})
-
-    def restore_counters(self) -> None:
-        """Continue the counts of an interrupted run, if the monitor has its state."""
-        if (state := self._monitor.resumed) is not None:
-            for field, calls in zip(fields(self._counters), state[self._NAME], strict=True):
-                setattr(self._counters, field.name, int(calls))
