@@ -26,7 +26,7 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, SolverResult, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, SolverResult, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 CORES = len(os.sched_getaffinity(0))
@@ -129,7 +129,7 @@ def solved(objective: TraceObjective, evaluation: Evaluation, q: int, method: st
     """Return the result from Phi_0's eigenvectors."""
     problem = build_problem(objective, evaluation)
     start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    return solve(build_solver({"method": method}), problem, start, IterationMonitor())
+    return solve(build_solver({"method": method}), problem, start, Monitor())
 
 
 def apart(case: Case) -> dict[str, object]:

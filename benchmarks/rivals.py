@@ -22,7 +22,7 @@ from kdrbench.errors import DataError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
-from kdrbench.solvers import IterationMonitor, SolverResult, Status, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, SolverResult, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 
 LIMIT_S, REPEATS = 20.0, 5
@@ -45,7 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-class CappedMonitor(IterationMonitor):
+class CappedMonitor(Monitor):
     """Stops after ``LIMIT_S`` CPU seconds."""
 
     stop_status, stop_message = Status.TIME_LIMIT, f"stopped after {LIMIT_S:g} s"

@@ -19,7 +19,7 @@ from kdrbench.kernels import Kernel, build_kernel, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity, subspace_turn
 
@@ -94,7 +94,7 @@ def cases(draws: int) -> Iterator[tuple[str, bool, Problem]]:
                     yield kernel, structured, supervised_problem(features, labels, built(*definition, features))
 
 
-class History(IterationMonitor):
+class History(Monitor):
     """Keeps every iterate."""
 
     def __init__(self) -> None:

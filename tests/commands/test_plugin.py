@@ -12,7 +12,7 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.conformance import check, find_subject
 from kdrbench.suite.experiments.config import load_grid
@@ -91,12 +91,12 @@ def test_a_solver_around_an_optimiser_keeps_the_contract(tmp_path, around):
     assert not [str(finding) for finding in check(find_subject(str(place))) if finding.fault]
     problem = known_problem()
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    ism = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, IterationMonitor())
-    mine = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor())
+    ism = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, Monitor())
+    mine = solve(build_solver({"method": str(place)}), problem.fresh(), start, Monitor())
     assert (mine.status, mine.message[:20]) == ("converged", "relative stationarit")
     assert problem.value(mine.projection) == pytest.approx(problem.value(ism.projection), rel=1e-9)
     assert 0 < mine.iterations <= mine.counters["gradient"] + mine.counters["value_gradient"]
-    few = solve(build_solver({"method": str(place)}), problem.fresh(), start, IterationMonitor(3))
+    few = solve(build_solver({"method": str(place)}), problem.fresh(), start, Monitor(3))
     assert (few.status, few.iterations) == ("max_iterations", 3)
 
 
@@ -105,17 +105,17 @@ def test_the_message_of_an_optimiser_is_no_verdict(tmp_path):
     problem = known_problem()
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     solver = build_solver({"method": str(tmp_path / "mine.py"), "max_iterations": 1, "tolerance": 1e-12})
-    result = solve(solver, problem, start, IterationMonitor())
+    result = solve(solver, problem, start, Monitor())
     assert result.status == "stalled"
     assert re.match("BFGS ended after 1 iterations: Maximum number of iterations .* stationarity is", result.message)
     program = '-c "input(); print(1)"'
     kdrbench("new", "solver", "other", "--around", "program", "--into", tmp_path)
     broken = {"method": str(tmp_path / "other.py"), "command": f"{sys.executable} {program}"}
     with pytest.raises(InputError, match=r"asked for F at 0 numbers.*it must give the 26 of a d x q matrix"):
-        solve(build_solver(broken), problem, start, IterationMonitor())
+        solve(build_solver(broken), problem, start, Monitor())
     broken["command"] = f'{sys.executable} -c "input()"'
     with pytest.raises(RuntimeError, match="closed its output without a line that begins with end"):
-        solve(build_solver(broken), problem, start, IterationMonitor())
+        solve(build_solver(broken), problem, start, Monitor())
 
 
 def known_problem():

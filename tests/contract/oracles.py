@@ -12,7 +12,6 @@ from kdrbench.kernels import build_kernel, gram_matrix, terms_of
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.paradigms import build_task
 from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
-from kdrbench.problems.contract import hessian_of, hessian_vectors_of, surrogate_products_of
 from kdrbench.samples import ArraySamples
 from kdrbench.solvers import make_start
 from kdrbench.solvers.geometry.certificate import certify
@@ -67,10 +66,10 @@ def oracles_of(problem: Any, at: Any) -> dict[str, Any]:
         "gradient": lambda: problem.gradient(at),
         "fused": lambda: problem.value_and_gradient(at)[1],
         "hessian-vector": lambda: problem.hessian_vector(at, directions[0]),
-        "hessian-vectors": lambda: hessian_vectors_of(problem, at, directions),
-        "hessian": lambda: hessian_of(problem, at, np.eye(len(at), 3)),
+        "hessian-vectors": lambda: problem.hessian_vectors(at, directions),
+        "hessian": lambda: problem.hessian(at, np.eye(len(at), 3)),
         "surrogate": lambda: problem.surrogate(at),
-        "surrogate product": lambda: surrogate_products_of(problem, at)(directions[0]),
+        "surrogate product": lambda: problem.surrogate_products(at)(directions[0]),
         "initial surrogate": problem.initial_surrogate,
     }
     return {name: _answer(ask) for name, ask in asked.items()}

@@ -8,7 +8,7 @@ from contract.canary import Canary, canary, projection, samples
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, solve
+from kdrbench.solvers import Monitor, build_solver, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 
 # Rivals have the rules of their papers as well.
@@ -37,7 +37,7 @@ def _problem(family: str, n_samples: int = 40) -> Any:
 
 def _solved(definition: dict[str, Any], problem: Any, steps: int, q: int = 2) -> Any:
     start = projection(problem.n_features, q)
-    return solve(build_solver(definition), problem, start, IterationMonitor(steps))
+    return solve(build_solver(definition), problem, start, Monitor(steps))
 
 
 def _some_steps(family: str, definition: dict[str, Any], steps: int) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _escaped(name: str) -> dict[str, Any]:
     features, codes = samples()
     problem = _built(np.hstack([features, np.zeros((len(features), 2))]), codes, family="gaussian", sigma=2.0)
     start = np.vstack([projection(), np.zeros((2, 2))])
-    result = solve(build_solver({"method": name, "escape": True}), problem, start, IterationMonitor(3000))
+    result = solve(build_solver({"method": name, "escape": True}), problem, start, Monitor(3000))
     return {"cost": -problem.value(result.projection), "status": str(result.status)}
 
 

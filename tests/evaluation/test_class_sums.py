@@ -146,12 +146,12 @@ def test_a_basis_whose_bound_is_too_large_is_made_finer():
     problem = ClassSumsProblem(objective, accuracy=1e-6)
     problem._demand = 0.1
     coarse = problem._chosen_at(projection).basis.size
-    assert problem.refined(projection)
+    assert problem.refined_at(projection)
     assert problem._chosen_at(projection).basis.size > coarse
-    assert not problem.refined(projection)
+    assert not problem.refined_at(projection)
     assert problem.error_bound(projection).relative_gradient <= 1e-6
-    assert "proved to" in problem.explain()
-    assert not ClassSumsProblem(objective, accuracy=0.5, proved=False).refined(projection)
+    assert "proved to" in problem.explain_last()
+    assert not ClassSumsProblem(objective, accuracy=0.5, proved=False).refined_at(projection)
 
 
 def large(n_samples, n_features=8):

@@ -17,7 +17,7 @@ from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, RelativeGaussian, Term, family
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from kdrbench.solvers import IterationMonitor, Status
+from kdrbench.solvers import Monitor, Status
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import objective_of
 from support.helpers import KERNELS, random_projection, solved
@@ -135,7 +135,7 @@ def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined,
     assert together == sum(computed) > 600**2 // 2
 
 
-class StopsInside(IterationMonitor):
+class StopsInside(Monitor):
     """Stops in the middle of the third pass or later."""
 
     stop_status = Status.TIME_LIMIT
@@ -212,7 +212,7 @@ def test_what_is_said_of_the_evaluation_is_what_was_done(n_samples, n_features, 
     features, labels = classes(n_samples, n_features)
     features[:, n_features // 4 :] *= isinstance(kernel, Gaussian)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    assert solved(problem, 2, monitor=IterationMonitor(3)).evaluation.startswith(said)
+    assert solved(problem, 2, monitor=Monitor(3)).evaluation.startswith(said)
 
 
 def test_a_failing_thread_stops_the_others():

@@ -1,7 +1,6 @@
 """Machine code against numpy: the same kernels, and the package without it."""
 
 import sys
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,8 +19,7 @@ from kdrbench.lowrank import (
     squared_distances,
     trace_step,
 )
-from kdrbench.lowrank.burg import InnerLoop
-from kdrbench.lowrank.result import Progress
+from kdrbench.lowrank.burg import compiled_sweep
 from support.lowrank_cases import TIGHT, feasible_problem
 from support.numerics import constraints_in_order
 
@@ -139,13 +137,11 @@ def test_eigenvalues_of_all_gaps_and_couplings_are_found():
 
 
 def test_auto_goes_over_to_machine_code_in_long_solves(monkeypatch):
-    loop = InnerLoop("burg", pays_after=1000, largest_rank=64)
-    assert loop.load("auto", 16, Progress(projections=999)) is None
-    assert loop.load("auto", 65, Progress(projections=1000)) is None
-    assert loop.load(False, 16, Progress(projections=1000)) is None
-    assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
+    assert compiled_sweep("burg_sweep", False, "auto") is None
+    assert compiled_sweep("burg_sweep", True, False) is None
+    assert compiled_sweep("burg_sweep", True, "auto") is compiled_sweep("burg_sweep", False, True) is not None
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
-    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
+    monkeypatch.setattr(burg, "_PAYS_AFTER", 3 * len(constraints))
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)
     long = learn_kernel(factor, constraints, stopping=TIGHT)
     assert long.compiled_sweeps == long.sweeps - 3 > 0
@@ -154,7 +150,7 @@ def test_auto_goes_over_to_machine_code_in_long_solves(monkeypatch):
 
 
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=0))
+    monkeypatch.setattr(burg, "_PAYS_AFTER", 0)
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "kdrbench.lowrank.compiled", raising=False)
     monkeypatch.delattr(kdrbench.lowrank, "compiled", raising=False)

@@ -20,7 +20,7 @@ from kdrbench.paradigms import (
     spectral_embedding,
 )
 from kdrbench.paradigms.embedding import largest_eigenpairs
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
+from kdrbench.solvers import Monitor, Status, build_solver, make_start
 from support.helpers import KERNELS, random_samples, traced_memory
 
 
@@ -46,7 +46,7 @@ def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", evalua
     task = ClusteringTask(features, Alternation(n_clusters, **settings), tuple(guidance), evaluation or Evaluation())
     start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
     solver = build_solver({"method": method, **({} if steps is None else {"max_iterations": steps})})
-    return task.learn(kernel, solver, start, IterationMonitor).clustering
+    return task.learn(kernel, solver, start, Monitor).clustering
 
 
 def kernel_on(features, name):

@@ -18,7 +18,7 @@ from kdrbench.kernels import (
     UserKernel,
 )
 from kdrbench.paradigms import Alternation, ClusteringTask, expert_scores, given_labellings, supervised_problem
-from kdrbench.solvers import IterationMonitor, build_solver
+from kdrbench.solvers import Monitor, build_solver
 from support.helpers import random_projection, random_samples, regression_problem
 
 N = 24
@@ -88,7 +88,7 @@ START = random_projection(seed=7)
 def clustering_problem(kernel, guidance):
     solver = build_solver({"method": "ism", "max_iterations": 1})
     task = ClusteringTask(FEATURES, Alternation(2, max_rounds=1), tuple(guidance))
-    return task.learn(kernel, solver, START, IterationMonitor).problem
+    return task.learn(kernel, solver, START, Monitor).problem
 
 
 PARADIGMS = {

@@ -10,7 +10,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian, Polynomial, median_distance
 from kdrbench.paradigms import Alternation, ReducedObjective, build_task
 from kdrbench.paradigms.reduced import climb
-from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, make_start
+from kdrbench.solvers import Monitor, SolverOutcome, Status, build_solver, make_start
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
 
@@ -64,7 +64,7 @@ def learned(paradigm, parameters, name, family, method):
     features, labels, kernel, q = case(name, family)
     task = build_task(paradigm, parameters, features, known_of(labels, paradigm))
     start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
-    found = task.learn(kernel, build_solver(method), start, IterationMonitor)
+    found = task.learn(kernel, build_solver(method), start, Monitor)
     used = found.clustering.uses_degrees
     return found, ReducedObjective(task.alternation, features, kernel, task.guidance, uses_degrees=used)
 
@@ -131,7 +131,7 @@ def test_rounds_rise_even_if_the_solver_falls():
     good, poor = np.eye(5)[:, :2], np.eye(5)[:, 3:]
     assert reduced.value(poor) < reduced.value(good)
     before = SimpleNamespace(rounds=(), result=None, uses_degrees=True)
-    found = climb(reduced, Downhill(), before, good, IterationMonitor, tolerance=1e-12, max_rounds=5)
+    found = climb(reduced, Downhill(), before, good, Monitor, tolerance=1e-12, max_rounds=5)
     objectives = [reduced.value(good), *(round_.objective for round_ in found.rounds)]
     assert len(objectives) > 3
     assert np.diff(objectives).min() > 0

@@ -11,7 +11,7 @@ from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.kernels.family import pairing_values
 from kdrbench.paradigms import alternation, build_task, learn_from_all
 from kdrbench.paradigms.embedding import Alternation, Guidance, gamma_of
-from kdrbench.solvers import IterationMonitor, Status, build_solver
+from kdrbench.solvers import Monitor, Status, build_solver
 from kdrbench.solvers.base import SolverOutcome
 from support.helpers import random_projection
 
@@ -51,7 +51,7 @@ def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, expecte
     wanted = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
     solver = Noting([])
     starts = (random_projection(seed, n_features=4, n_components=2) for seed in range(n_starts))
-    assert len(learn_from_all(wanted, Gaussian(1.0), solver, starts, IterationMonitor)[1]) == n_starts
+    assert len(learn_from_all(wanted, Gaussian(1.0), solver, starts, Monitor)[1]) == n_starts
     assert {role.removesuffix(", continued") for _, role in solver.ran} == {expected}
 
 
@@ -83,7 +83,7 @@ def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
         evaluation = Evaluation(tolerance=tolerance)
         alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=evaluation)
         on_some = tolerance > 0.0
-        outcomes[tolerance] = learn_from_all(alternative, kernel, solver, starts, IterationMonitor, on_some=on_some)
+        outcomes[tolerance] = learn_from_all(alternative, kernel, solver, starts, Monitor, on_some=on_some)
     for tolerance, n_compared in ((0.0, 300), (1e-4, 120)):
         best, compared = outcomes[tolerance]
         assert len(best.clustering.embedding) == 300
@@ -93,14 +93,14 @@ def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
     assert outcomes[1e-4][0].objective >= 0.99 * outcomes[0.0][0].objective
     # Rough solves make starts, and later rounds continue.
     solver = Noting([])
-    learn_from_all(alternative, kernel, solver, starts, IterationMonitor, on_some=True)
+    learn_from_all(alternative, kernel, solver, starts, Monitor, on_some=True)
     of_some = [role for n_samples, role in solver.ran if n_samples == 120]
     of_all = [role for n_samples, role in solver.ran if n_samples == 300]
     assert (of_some.count("rough, alone"), set(of_some)) == (3, {"rough, alone", "rough, alone, continued"})
     assert {role.startswith("itself, alone, continued") for role in of_all} == {True}
     # They may compete so on all samples as well.
     solver = Noting([])
-    learn_from_all(alternative, kernel, solver, starts, IterationMonitor, rough=True)
+    learn_from_all(alternative, kernel, solver, starts, Monitor, rough=True)
     roles = [role for n_samples, role in solver.ran if n_samples == 300]
     assert roles.count("rough, alone") == 3
     assert roles[-1].startswith("itself, alone, continued")
@@ -116,6 +116,6 @@ def test_some_samples_have_their_kernel_and_share_of_each_term(kernel, monkeypat
     # Without D, which a multiquadric kernel has not, terms of U grow as n and others as n^2; with it U's are bounded.
     assert some.guidance[0].weight == pytest.approx(300 / 120 if isinstance(kernel, Multiquadric) else (300 / 120) ** 2)
     start = random_projection(0, n_features=3, n_components=2)
-    found = some.learn(theirs, build_solver({"method": "ism_safeguarded"}).rough, start, IterationMonitor)
+    found = some.learn(theirs, build_solver({"method": "ism_safeguarded"}).rough, start, Monitor)
     assert len(found.clustering.embedding) == 120
     assert found.clustering.uses_degrees is not isinstance(kernel, Multiquadric)

@@ -25,7 +25,7 @@ from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples import ArraySamples, parts_of, samples_of
 from kdrbench.samples.dask_engine import PATIENCE_S, DaskEngine, dask_engine
 from kdrbench.samples.passes import ThreadEngine
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from support.helpers import random_projection
 from support.one_batch import batch_of, context_of, files_in, run_batch
@@ -234,9 +234,7 @@ def test_a_solve_has_the_same_bits_whoever_is_killed(cluster, engine, kernel, pa
     def solved(engine):
         problem = build_problem(objective, Evaluation(engine=engine))
         start = make_start("random", problem, 2, np.random.default_rng(3))
-        return solve(
-            build_solver({"method": "ism", "tolerance": 1e-12}), problem, start, IterationMonitor(1 + len(passes))
-        )
+        return solve(build_solver({"method": "ism", "tolerance": 1e-12}), problem, start, Monitor(1 + len(passes)))
 
     killed = []
 

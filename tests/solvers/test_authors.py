@@ -10,7 +10,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows, supervised_problem
 from kdrbench.problems import supervised_gamma
-from kdrbench.solvers import IterationMonitor, make_start, solve
+from kdrbench.solvers import Monitor, make_start, solve
 from kdrbench.solvers.authors import AuthorsDG, AuthorsGM, AuthorsISM, AuthorsSM
 from support.helpers import scaled_wine
 
@@ -26,7 +26,7 @@ def problem_of(kernel, labels=None):
 
 
 def solved(solver, problem, start="surrogate", iterations=None):
-    monitor = IterationMonitor() if iterations is None else IterationMonitor(iterations)
+    monitor = Monitor() if iterations is None else Monitor(iterations)
     return solve(solver, problem, make_start(start, problem, Q, np.random.default_rng(0)), monitor)
 
 
@@ -47,7 +47,7 @@ def test_dg_gives_the_printed_cost_and_uses_no_label():
     assert problem.value(result.projection) == pytest.approx(1491.2, abs=0.05)
     others = problem_of(POLYNOMIAL, np.random.default_rng(1).permutation(wine()[1]))
     start = make_start("surrogate", problem, Q, np.random.default_rng(0))
-    again = solve(AuthorsDG(), others, start, IterationMonitor())
+    again = solve(AuthorsDG(), others, start, Monitor())
     np.testing.assert_allclose(again.projection, result.projection, atol=1e-12)
 
 
@@ -81,7 +81,7 @@ def test_sm_takes_the_first_cayley_step_that_lowers_the_cost(kernel):
     while problem.value(np.linalg.solve(identity + step * skew, start - step * skew @ start)) <= problem.value(start):
         step *= 0.2
     expected = np.linalg.solve(identity + step * skew, start - step * skew @ start)
-    found = solve(AuthorsSM(), problem, start, IterationMonitor(1)).projection
+    found = solve(AuthorsSM(), problem, start, Monitor(1)).projection
     np.testing.assert_allclose(span(found), span(expected), atol=1e-9)
 
 
@@ -105,7 +105,7 @@ def test_clusterings_give_the_printed_costs(solver, cost, nmi):
     kernel = build_kernel(GAUSSIAN, features, Q)
     task = ClusteringTask(features, Alternation(n_clusters=3, degrees="embedding", centred=True))
     start = make_start("surrogate", task.first_problem(kernel), Q, np.random.default_rng(0))
-    learned = task.learn(kernel, solver, start, IterationMonitor)
+    learned = task.learn(kernel, solver, start, Monitor)
     assert learned.objective == pytest.approx(cost, abs=0.05)
     clusters = cluster_rows(learned.clustering.embedding)
     assert normalized_mutual_info_score(labels, clusters, average_method="geometric") == pytest.approx(nmi, abs=5e-3)

@@ -16,6 +16,7 @@ from kdrbench.solvers.geometry import certificate, curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_outside
 from support.helpers import KERNELS, random_projection, random_samples, solved
+from support.quadratics import PlainProblem
 
 CONSTANT = {
     "linear": Linear(),
@@ -27,25 +28,13 @@ CONSTANT = {
 WIDE = {"n_samples": 120, "n_features": 52}
 
 
-class Unknown:
-    """A problem of which nothing is known but its oracles: second order by the general way."""
-
-    def __init__(self, problem):
-        self._problem = problem
-
-    def __getattr__(self, name):
-        if name not in ("n_features", "counters", "value", "gradient", "hessian_vector", "hessian", "surrogate"):
-            raise AttributeError(name)
-        return getattr(self._problem, name)
-
-
 @pytest.mark.parametrize("kernel", CONSTANT)
 def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel):
     for seed in range(5):
         features, labels = random_samples(seed=seed, n_features=9)
         problem = supervised_problem(features, labels, CONSTANT[kernel])
         point = random_projection(seed=seed, n_features=9, n_components=3)
-        closed, formed = certify(problem, point), certify(Unknown(problem.fresh()), point)
+        closed, formed = certify(problem, point), certify(PlainProblem(problem.fresh()), point)
         # Rounding of sums over 40 samples and of eigenvalues, relative to the largest of the spectrum.
         spectrum = np.abs(np.linalg.eigvalsh(problem.surrogate(point))).max()
         rounding = 1e-12 * spectrum / np.abs(np.linalg.eigvalsh(point.T @ problem.surrogate(point) @ point)).max()

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from kdrbench.errors import InputError
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Counters
-from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver
+from kdrbench.solvers import CONTROLS, Monitor, Status, build_solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
 from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem, solved
 
@@ -23,7 +23,7 @@ def run(method, problem=None, n_components=2):
 @pytest.mark.parametrize("method", CONTROLS)
 def test_controls_say_so_and_stop_when_told(method):
     assert build_solver({"method": method}).control
-    result = solved(small_problem(), method=method, start=random_projection(), monitor=IterationMonitor(0))
+    result = solved(small_problem(), method=method, start=random_projection(), monitor=Monitor(0))
     assert result.status is Status.MAX_ITERATIONS
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import problem_on, solved
 
@@ -93,7 +93,7 @@ def test_published_variants_neither_escape_nor_polish():
 
 
 @dataclasses.dataclass
-class StopsAtSaddle(IterationMonitor):
+class StopsAtSaddle(Monitor):
     """Stops when a stationary point is shown: at the iterate, or in the work that follows."""
 
     at_iterate: bool

@@ -6,7 +6,7 @@ import pytest
 from kdrbench.evaluation import build_problem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Multiquadric
-from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.problems import Problem, TraceObjective, supervised_gamma
 from kdrbench.solvers import Status, make_start
 from kdrbench.solvers.approach import History, accelerate, approach_through, corrected
 from kdrbench.solvers.geometry.certificate import certify
@@ -16,7 +16,7 @@ from support.helpers import random_projection, solved
 MATRIX = np.diag([9.0, 8.0, 4.0, 3.0, 2.0, 1.0])
 
 
-class Quadratic:
+class Quadratic(Problem):
     """F = Tr(W'AW), with the W at which it was asked for, and what an approximation must offer."""
 
     def __init__(self, matrix=MATRIX):

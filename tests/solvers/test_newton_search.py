@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.problems import Problem
 from kdrbench.solvers.geometry.curvature import IsmPreconditioner, Tangents
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.newton import ConjugateGradientModel, FormedModel, NewtonSearch, constrained_minimiser, escaped
@@ -65,7 +66,7 @@ def test_what_is_not_finite_is_refused(broken):
         NewtonSearch(problem, first, np.nan if broken == "value" else 1.0)
 
 
-class Rough:
+class Rough(Problem):
     """F = Tr(W'AW), and a surrogate that is not A: conjugate gradients preconditioned by it take many steps."""
 
     def __init__(self, factor=1.0):

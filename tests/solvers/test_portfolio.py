@@ -6,7 +6,7 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.safeguarded import explore
 from support.helpers import Watcher, problem_on, solved
@@ -60,13 +60,13 @@ def test_where_eight_starts_agree_no_more_are_drawn(dataset, q):
 def test_there_are_many_starts_for_powers_in_many_features(kernel, n_features, tried):
     problem = many_optima(n_features, **kernel)
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    assert explore(problem.fresh(), start, IterationMonitor(), tolerance=0.01, max_steps=200).drift > 5e-3
+    assert explore(problem.fresh(), start, Monitor(), tolerance=0.01, max_steps=200).drift > 5e-3
     result = solved(problem.fresh(), 3)
     assert result.message.endswith("; the best of 24 starts") == tried
     assert ("starts" in result.message) == tried
     # Where others make the starts there is one.
     solver = build_solver({"method": "ism_safeguarded"}).alone
-    assert "starts" not in solve(solver, problem, start, IterationMonitor()).message
+    assert "starts" not in solve(solver, problem, start, Monitor()).message
     assert build_solver({"method": "ism_safeguarded", "portfolio": 5}).alone.portfolio == 5
 
 

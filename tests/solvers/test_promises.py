@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
+from kdrbench.solvers import Monitor, SolverOutcome, Status, build_solver, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest_curvature
@@ -32,7 +32,7 @@ def test_a_lowest_direction_of_another_shape_is_refused():
     odd = SimpleNamespace(requires=frozenset())
     odd.run = lambda problem, start, monitor: SolverOutcome(start, Status.CONVERGED, "", start[:, :1])
     with pytest.raises(InputError, match=r"lowest has shape \(6, 1\), but the projection \(6, 2\)"):
-        solve(odd, small_problem(), random_projection(), IterationMonitor())
+        solve(odd, small_problem(), random_projection(), Monitor())
 
 
 def test_the_largest_eigengap_above_zero():
@@ -92,11 +92,11 @@ def test_exploration_ends_where_two_iterates_take_turns():
             return np.diag([0.0, 1.0, 0.1]) if abs(point[0, 0]) > 0.5 else np.diag([1.0, 0.0, 0.1])
 
     problem = Turning(3.0, 2.0, 1.0)
-    found = explore(problem, np.eye(3)[:, 1:2], IterationMonitor(), tolerance=1e-12, max_steps=50)
+    found = explore(problem, np.eye(3)[:, 1:2], Monitor(), tolerance=1e-12, max_steps=50)
     assert problem.counters.surrogate == 2
     assert found.value == 3.0
     np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
-    assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
+    assert explore(problem, np.eye(3, 1), Monitor(0), tolerance=1e-12, max_steps=50) is None
 
 
 def hessian_by_differences(problem, projection):

@@ -5,8 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from kdrbench.problems import value_and_gradient_of
-from kdrbench.solvers import IterationMonitor, make_start
+from kdrbench.solvers import Monitor, make_start
 from kdrbench.solvers.callbacks import Search
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.curvature import IsmPreconditioner
@@ -87,7 +86,7 @@ def test_the_retraction_is_the_polar_factor():
 def test_every_step_gains_what_armijos_rule_asks(kernel):
     problem = small_problem(kernel, n_features=12)
     start = make_start("random", problem, 3, np.random.default_rng(4))
-    search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start))
+    search = QuasiNewtonSearch(problem, start, *problem.value_and_gradient(start))
     steps = 0
     while search.stationarity > 1e-6:
         point, value, slope = search.point, search.value, search.slope
@@ -108,7 +107,7 @@ def test_every_step_gains_what_armijos_rule_asks(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scipys_gradient_is_that_of_the_orthonormal_factor(kernel):
     problem, rng = small_problem(kernel), np.random.default_rng(3)
-    search = Search(problem, random_projection(), IterationMonitor(), 1e-6)
+    search = Search(problem, random_projection(), Monitor(), 1e-6)
     variables = rng.standard_normal(12)
     direction = rng.standard_normal(12)
     value, gradient = search.cost_and_gradient(variables)

@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.solvers import SOLVERS as METHODS
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from support.helpers import random_projection, small_problem, solved
 from support.solver_cases import CASES, ROUNDING
@@ -32,10 +32,10 @@ def test_ends_at_the_monitors_limit_and_at_its_own(method):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(4))
     capped = build_solver({**SOLVERS[method], "tolerance": 1e-14, "max_iterations": 1})
-    result = solve(capped, problem, start, IterationMonitor())
+    result = solve(capped, problem, start, Monitor())
     assert result.status is Status.MAX_ITERATIONS
     assert "after 1" in result.message
-    result = solve(build_solver({**SOLVERS[method], "tolerance": 1e-12}), problem, start, IterationMonitor(2))
+    result = solve(build_solver({**SOLVERS[method], "tolerance": 1e-12}), problem, start, Monitor(2))
     assert result.status is Status.MAX_ITERATIONS
     assert result.message == "stopped after 2 iterations"
     assert result.iterations == 2
@@ -57,7 +57,7 @@ def test_unknown_methods_and_options_are_named():
 def test_a_problem_without_a_required_oracle_is_refused():
     valueless = SimpleNamespace(n_features=6, surrogate=lambda projection: np.eye(6))
     with pytest.raises(InputError, match="StiefelCayley needs the oracle gradient and value, which SimpleNamespace"):
-        solve(build_solver({"method": "stiefel_cayley"}), valueless, random_projection(), IterationMonitor())
+        solve(build_solver({"method": "stiefel_cayley"}), valueless, random_projection(), Monitor())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_bad_starts_are_refused(start, message):
     problem = small_problem()
     made = (lambda: make_start(start[0], problem, start[1], None)) if isinstance(start, tuple) else start
     with pytest.raises(InputError, match=message):
-        solve(build_solver({"method": "ism"}), problem, made, IterationMonitor())
+        solve(build_solver({"method": "ism"}), problem, made, Monitor())
 
 
 PRECISE = ["ism_safeguarded", "stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient"]

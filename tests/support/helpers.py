@@ -16,7 +16,7 @@ from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, target_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from support.numerics import feature_order, in_order
 
 KERNELS = {
@@ -71,7 +71,7 @@ def problem_on(name, n_components, kernel):
     return supervised_problem(features, dataset.labels, build_kernel({"family": kernel}, features, n_components))
 
 
-class Watcher(IterationMonitor):
+class Watcher(Monitor):
     """Keeps F of every iterate offered."""
 
     def __init__(self, problem):
@@ -99,7 +99,7 @@ def traced_memory():
 def solved(problem, n_components=2, method="ism_safeguarded", *, start="surrogate", monitor=None, **options):
     """Return what a method with these options makes of a problem from a start, or from that of a name."""
     first = make_start(start, problem, n_components, np.random.default_rng(0)) if isinstance(start, str) else start
-    return solve(build_solver({"method": method, **options}), problem, first, monitor or IterationMonitor())
+    return solve(build_solver({"method": method, **options}), problem, first, monitor or Monitor())
 
 
 def blas_threads():

@@ -1,12 +1,12 @@
-"""Quadratic problems, whose answers are known by hand, and a monitor that keeps what it is told."""
+"""Problems that offer the oracles alone, some quadratic, with answers known by hand, and a monitor that keeps notes."""
 
 import numpy as np
 
-from kdrbench.problems import Counters
-from kdrbench.solvers import IterationMonitor
+from kdrbench.problems import Counters, Problem
+from kdrbench.solvers import Monitor
 
 
-class Noted(IterationMonitor):
+class Noted(Monitor):
     """Keeps the names of its calls, and what it was given."""
 
     def __init__(self, **options):
@@ -32,8 +32,10 @@ class Noted(IterationMonitor):
         self.states.append(state())
 
 
-class Quadratic:
+class Quadratic(Problem):
     """F = Tr(W'AW): Phi is A wherever W is."""
+
+    n_features = 0
 
     def __init__(self, *values):
         self.matrix, self.counters, self.n_features = np.diag(np.array(values, float)), Counters(), len(values)
@@ -52,3 +54,14 @@ class Quadratic:
     def surrogate(self, point):
         self.counters.surrogate += 1
         return self.matrix
+
+
+class PlainProblem(Problem):
+    """Has the oracles alone; value and gradient are asked for apart."""
+
+    n_features = 0
+
+    def __init__(self, problem):
+        self.counters, self.n_features = problem.counters, problem.n_features
+        for oracle in ("value", "gradient", "hessian_vector", "surrogate", "initial_surrogate"):
+            setattr(self, oracle, getattr(problem, oracle))

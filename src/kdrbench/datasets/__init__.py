@@ -1,12 +1,7 @@
 """Data sets by name: where they come from, how they are verified, parsed and standardised."""
 
 from kdrbench.datasets import synthetic
-from kdrbench.datasets.dataset import (
-    Dataset,
-    Labelling,
-    Standardiser,
-    check_dataset,
-)
+from kdrbench.datasets.dataset import Dataset, Labelling, Standardiser, check_dataset
 from kdrbench.datasets.load import load_dataset
 from kdrbench.datasets.own import entry_of, load_own, registry_of
 from kdrbench.datasets.prepared import PreparedFolder, load_defined, load_prepared, save_prepared

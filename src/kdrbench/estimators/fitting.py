@@ -46,7 +46,7 @@ from kdrbench.solvers import (
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, riemannian_gradient
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, outside
 from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
@@ -443,7 +443,7 @@ def _without_false_stall(learned: Learned) -> Learned:
     if learned.status is not Status.STALLED:
         return learned
     gradient = learned.problem.fresh().gradient(learned.projection)
-    slope = float(np.linalg.norm(riemannian_gradient(learned.projection, gradient)))
+    slope = float(np.linalg.norm(outside(learned.projection, gradient)))
     if slope > _FLAT * abs(learned.objective):
         return learned
     message = f"F does not change beyond rounding: its slope is {slope:.1e}"

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
-from kdrbench.errors import InputError
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters
-from kdrbench.samples import Report, Samples
+from kdrbench.problems import Counters, Problem
+from kdrbench.samples import Samples
 from kdrbench.samples.passes import chunks
 
 # What an evaluator holds of one W.
@@ -39,7 +38,7 @@ Products = Callable[[FloatArray], FloatArray]
 _CHUNK = 4096
 
 
-class Evaluator(ABC, Generic[Point]):
+class Evaluator(Problem, ABC, Generic[Point]):
     """Oracles of a problem on ``features`` (n x d); raises ``InputError`` for those it does not have.
 
     Features in memory are held, while samples that are streamed are left to passes over them. What oracles at one W
@@ -48,7 +47,6 @@ class Evaluator(ABC, Generic[Point]):
 
     def __init__(self, features: FloatArray | Samples) -> None:
         self.counters = Counters()
-        self.report: Report | None = None
         self._n_features = int(features.shape[1])
         if not isinstance(features, Samples):
             self._features = features if is_device_array(features) else np.ascontiguousarray(features)
@@ -86,12 +84,12 @@ class Evaluator(ABC, Generic[Point]):
         return self._value_and_gradient(projection)
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to Z, d x q."""
+        """Return the Euclidean Hessian at W applied to Z."""
         product: FloatArray = self.hessian_vectors(projection, direction[None])[0]
         return product
 
     def hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
-        """Return the Euclidean Hessian at W applied to each Z of ``directions`` (b x d x q); counts as b products."""
+        """Return the Euclidean Hessian at W applied to each Z of ``directions`` (b x d x q)."""
         self.counters.hessian_vector += len(directions)
         self._check(projection)
         return self._hessian_vectors(projection, directions)
@@ -114,11 +112,7 @@ class Evaluator(ABC, Generic[Point]):
         return self._surrogate_products(projection)
 
     def initial_surrogate(self) -> FloatArray:
-        """Return Phi_0: f' replaced by its value at beta = 0, or by its sign for beta > 0 where that is zero.
-
-        For a single kernel this is the papers' sign of f' up to a positive factor, which changes no
-        eigenvector; in a combination the values weigh the members against each other.
-        """
+        """Return Phi_0."""
         self.counters.surrogate += 1
         return self._initial_surrogate()
 
@@ -126,21 +120,9 @@ class Evaluator(ABC, Generic[Point]):
         """Return whether this way of evaluating is near enough at W, and worth its cost."""
         return True
 
-    def refined(self, projection: FloatArray) -> bool:
-        """Ask for more accuracy where less than was asked for is proved at W; return whether it was."""
-        return False
-
-    def linearised_at(self, projection: FloatArray) -> Evaluator[Point]:
-        """Return the evaluator with all its choices made as at W: its oracles change smoothly."""
-        return self
-
-    def explain(self) -> str:
+    def explain_last(self) -> str:
         """Say how the last W was evaluated, where that depends on W."""
         return ""
-
-    def _check(self, projection: FloatArray) -> None:
-        if projection.ndim != 2 or projection.shape[0] != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
 
     def _forget(self) -> None:
         """Drop what is held of any point."""
@@ -184,11 +166,6 @@ class Evaluator(ABC, Generic[Point]):
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         raise self._lacking("hessian")
-
-    def _lacking(self, oracle: str) -> InputError:
-        return InputError(
-            f"{type(self).__name__} has no oracle {oracle}; choose another evaluator, or a solver that does without"
-        )
 
 
 class PairSums(Evaluator[Point]):

@@ -49,7 +49,7 @@ from kdrbench.kernels.family import FloatArray
 _UNIT = float(np.finfo(np.float64).eps)
 
 
-class Basis(ABC):
+class Functions(ABC):
     """Functions phi of q dimensions; arrays of samples are q x c, of functions m x c, of coefficients g x m."""
 
     size: int
@@ -58,36 +58,8 @@ class Basis(ABC):
     damped = True
 
     @abstractmethod
-    def features(self, samples: FloatArray) -> FloatArray:
-        """Return phi, m x c."""
-
-    @abstractmethod
-    def whitened(self, sums: FloatArray) -> FloatArray:
-        """Return N' S along the last axis, where M = N N'."""
-
-    @abstractmethod
-    def inverted(self, sums: FloatArray) -> FloatArray:
-        """Return M S along the last axis."""
-
-    @abstractmethod
-    def shifted(self, sums: FloatArray, axis: int) -> FloatArray:
-        """Return D_a S along the last axis."""
-
-    @abstractmethod
     def pulled(self, coefficients: FloatArray, axis: int) -> FloatArray:
         """Return D_a' v along the last axis."""
-
-    @abstractmethod
-    def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return rest and slope of each sample (see the module)."""
-
-    @abstractmethod
-    def rest(self, samples: FloatArray) -> FloatArray:
-        """Return the rest alone."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """Return it in words."""
 
     def tables(self, coefficients: FloatArray, order: int) -> FloatArray:
         """Return v, then D_a' v, then D_a' D_b' v for a <= b up to ``order``: g x (terms) x m."""
@@ -121,7 +93,7 @@ class Basis(ABC):
 
 
 def pairs_of(n_dimensions: int) -> list[tuple[int, int]]:
-    """Return the pairs a <= b in the order of :meth:`Basis.tables`."""
+    """Return the pairs a <= b in the order of :meth:`Functions.tables`."""
     return [(a, b) for a in range(n_dimensions) for b in range(a, n_dimensions)]
 
 
@@ -130,7 +102,7 @@ def with_one(samples: FloatArray) -> FloatArray:
     return np.vstack([np.ones(samples.shape[1]), samples])
 
 
-class Monomials(Basis):
+class Monomials(Functions):
     """Damped monomials up to a degree p >= 0: m = C(q + p, p)."""
 
     def __init__(self, n_dimensions: int, degree: int) -> None:
@@ -159,7 +131,7 @@ class Monomials(Basis):
         return result
 
     def whitened(self, sums: FloatArray) -> FloatArray:
-        """Return N' S along the last axis."""
+        """Return N' S along the last axis, where M = N N'."""
         return np.asarray(sums * np.sqrt(self._scales))
 
     def inverted(self, sums: FloatArray) -> FloatArray:
@@ -181,29 +153,25 @@ class Monomials(Basis):
         return result
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return rest and slope of each sample."""
-        return poisson_tails(np.einsum("ac,ac->c", samples, samples), self.n_dimensions, self.degree)
+        """Return rest and slope of each sample (see the module)."""
+        squares, degree = np.einsum("ac,ac->c", samples, samples), self.degree
+
+        def at(count: int) -> FloatArray:
+            """Return P(N = count)."""
+            if count < 0:
+                return np.zeros_like(squares)
+            with np.errstate(divide="ignore"):
+                logs = count * np.log(squares) if count else np.zeros_like(squares)
+            return np.asarray(np.exp(logs - squares - gammaln(count + 1.0)))
+
+        least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
+        slope = self.n_dimensions * least + squares * (at(degree - 1) - at(degree))
+        # Terms of the size of the first cancel.
+        return self.rest(samples), np.maximum(slope, 0.0) + 8.0 * _UNIT * (self.n_dimensions + squares) * least
 
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""
         return np.asarray(gammainc(self.degree + 1.0, np.einsum("ac,ac->c", samples, samples)))
-
-
-def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Return rest and slope of monomials up to ``degree`` at samples with |u|^2 = ``squares``."""
-
-    def at(count: int) -> FloatArray:
-        if count < 0:
-            return np.zeros_like(squares)
-        with np.errstate(divide="ignore"):
-            logs = count * np.log(squares) if count else np.zeros_like(squares)
-        return np.asarray(np.exp(logs - squares - gammaln(count + 1.0)))
-
-    rest = gammainc(degree + 1.0, squares)
-    least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
-    slope = n_dimensions * least + squares * (at(degree - 1) - at(degree))
-    # Terms of the size of the first cancel.
-    return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
 
 
 def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
@@ -225,7 +193,7 @@ def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], l
     return np.concatenate(exponents), steps
 
 
-class Landmarks(Basis):
+class Landmarks(Functions):
     """Kernels at m points (m x q)."""
 
     def __init__(self, points: FloatArray) -> None:
@@ -282,7 +250,7 @@ class Landmarks(Basis):
         return np.asarray(np.array(rows[:n_terms]) @ own)
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return rest and slope of each sample."""
+        """Return rest and slope of each sample (see the module)."""
         features = self.features(samples)
         held = self._whitening.T @ features
         rest = 1.0 - np.einsum("mc,mc->c", held, held)
@@ -342,6 +310,9 @@ class Powers(Monomials):
         # The transpose costs nothing.
         columns: FloatArray = features.T
         return columns
+
+
+Basis = Monomials | Landmarks
 
 
 @cache

@@ -18,7 +18,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.bases import Basis, Landmarks, Monomials, with_one
+from kdrbench.evaluation.bases import Basis, Functions, Landmarks, Monomials, with_one
 from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
@@ -157,7 +157,7 @@ class Pool:
             tables = np.tensordot(self._theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
             if not by_values:
                 tables = basis.tables(tables[:, 0], 1)
-            found = Basis.mixed(basis, features, tables, self._weights)
+            found = Functions.mixed(basis, features, tables, self._weights)
             return float(np.linalg.norm((basis.slopes(found, measured) - exact) @ rows) / gradient)
 
         return error

@@ -165,7 +165,7 @@ def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation)
     polynomial = as_polynomial(kernel)
     if polynomial is None and not isinstance(kernel, Squared):
         return replace(general, reason=f"{general.reason}; the kernel has no exact factors")
-    n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
+    n_maps = 1 if polynomial is None else comb(n_components + polynomial.degree - 1, n_components)
     groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
     held = n * (2 * n_components + 2) + d**2 + groups * n_maps * d
     mib = 8 * (held * asked.threads + n * n_components) / _MIB
@@ -219,11 +219,6 @@ def as_polynomial(kernel: object) -> Polynomial | None:
     if isinstance(kernel, Linear):
         return Polynomial(degree=1, offset=0.0, scale=1.0)
     return kernel if isinstance(kernel, Polynomial) else None
-
-
-def n_monomials(n_components: int, degree: int) -> int:
-    """Return the number of monomials of q variables up to a degree: C(q + degree, degree)."""
-    return comb(n_components + degree, degree)
 
 
 def too_narrow(features: object) -> str:

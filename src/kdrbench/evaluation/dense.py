@@ -42,7 +42,7 @@ class DenseProblem(PairSums["_Point"]):
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         point = self._at(projection)
-        if point.has_slopes:
+        if "slopes" in vars(point):
             return self._value(projection), self._gradient(projection)
         both = point.summed((0, 1))
         point.slopes = {pairing: self._gamma * slopes for pairing, (_, slopes) in both.items()}
@@ -101,11 +101,6 @@ class _Point:
         pairings = dict.fromkeys(term.kernel.pairing for term in terms)
         self.samples, self._terms, self._gamma = samples, terms, gamma
         self._beta = {pairing: pairing_values(pairing, samples) for pairing in pairings}
-
-    @property
-    def has_slopes(self) -> bool:
-        """Whether the slopes have been made."""
-        return "slopes" in self.__dict__
 
     @cached_property
     def slopes(self) -> dict[Pairing, FloatArray]:

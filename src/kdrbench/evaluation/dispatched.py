@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,35 +26,29 @@ from kdrbench.evaluation.cost_model import (
     plan,
     too_narrow,
 )
-from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
+from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.kernels.combination import has_constant_slope, has_powers_of_products
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Counters, Problem, TraceObjective
-from kdrbench.samples import Report
+from kdrbench.problems import Counters, Problem, RowSpace, TraceObjective
 
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
+Oracle = TypeVar("Oracle", bound=Callable[..., Any])
 Shared = dict[tuple[str, bool], Evaluator[Any]]
 
 
-def _answered_at(
-    oracle: Callable[Concatenate[Evaluator[Any], FloatArray, Arguments], Answer],
-) -> Callable[Concatenate[DispatchedProblem, FloatArray, Arguments], Answer]:
+def _answered_at(oracle: Oracle) -> Oracle:
     """Return the oracle of a dispatched problem: the same call to the evaluator that answers at W."""
 
     @wraps(oracle)
-    def dispatched(
-        self: DispatchedProblem, projection: FloatArray, /, *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Answer:
-        answer = oracle(self.evaluator(projection), projection, *args, **kwargs)
+    def dispatched(self: DispatchedProblem, projection: FloatArray, /, *args: Any, **kwargs: Any) -> Any:
+        answer = getattr(self.evaluator(projection), oracle.__name__)(projection, *args, **kwargs)
         if self.observer is not None:
             self.observer(oracle.__name__, projection, answer)
         return answer
 
-    return dispatched
+    return cast(Oracle, dispatched)
 
 
-class DispatchedProblem:
+class DispatchedProblem(Problem):
     """The oracles of an objective, evaluated as ``kdrbench.evaluation.cost_model.plan`` says.
 
     Evaluators are made when first needed. Counters are shared, so that a call counts once whoever answers it; twins
@@ -63,8 +57,6 @@ class DispatchedProblem:
 
     def __init__(self, objective: TraceObjective, evaluation: Evaluation, shared: Shared | None = None) -> None:
         self.counters = Counters()
-        self.report: Report | None = None
-        self.observer: Callable[[str, FloatArray, Any], None] | None = None
         self.objective, self.evaluation, self._given_up = objective, evaluation, False
         # By name, and whether it was requested by that name: the options may then differ.
         self._shared: Shared = {} if shared is None else shared
@@ -106,15 +98,12 @@ class DispatchedProblem:
             return prefix + other.explain(n_components)
         plan = self._planned(n_components)
         chosen, evaluator = str(plan), self._own.get(plan.evaluator)
-        if evaluator is not None and (used := evaluator.explain()):
+        if evaluator is not None and (used := evaluator.explain_last()):
             chosen = f"{chosen}; {used}"
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
     def evaluated(self, evaluator: str) -> DispatchedProblem:
-        """Return the same problem, evaluated in the way named; counters and report are shared.
-
-        Raises ``InputError`` for an unknown evaluator, or one that the kernel does not allow.
-        """
+        """Return the same problem, evaluated in the way named; counters and report are shared."""
         other = self._joined(build_problem(self.objective, replace(self.evaluation, evaluator=evaluator), self._shared))
         self._in_its_place = ("", other)
         return other
@@ -139,25 +128,19 @@ class DispatchedProblem:
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
-        return self.evaluator(projection).refined(projection)
+        return self.evaluator(projection).refined_at(projection)
 
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
         return self.evaluator(projection).linearised_at(projection)
 
     def subsampled(self, n_samples: int) -> DispatchedProblem | None:
-        """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
-
-        F is about (n_samples / n)^2 of this one's, calls are counted apart.
-        """
+        """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer."""
         gamma = self.objective.gamma
         return None if gamma.n_samples <= n_samples else self._of(gamma.spread_out(n_samples))
 
     def leading(self, n_samples: int) -> DispatchedProblem | None:
-        """Return the problem of the samples of largest norm, where few outweigh the others; else equal shares.
-
-        ``None`` if there are not twice as many samples.
-        """
+        """Return the problem of the samples of largest norm, where few outweigh the others; else equal shares."""
         if self.objective.gamma.n_samples < 2 * n_samples:
             return None
         return self._of(self.objective.longest(n_samples)) if self.few_outweigh else self.subsampled(n_samples)
@@ -189,8 +172,7 @@ class DispatchedProblem:
     def evaluator(self, projection: FloatArray) -> Evaluator[Any]:
         """Return the evaluator that answers calls at W."""
         self._in_its_place = None
-        if projection.ndim != 2 or len(projection) != self.n_features:
-            raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
+        self._check(projection)
         chosen = self.plan(projection.shape[1])
         if self.evaluation.evaluator == "auto" and not self._given_up:
             self._given_up = not self._made(chosen).suffices_at(projection)
@@ -227,14 +209,14 @@ class DispatchedProblem:
         """Return Phi_0."""
         return self._made(self.plan(1)).initial_surrogate()
 
-    value = _answered_at(Evaluator.value)
-    gradient = _answered_at(Evaluator.gradient)
-    value_and_gradient = _answered_at(Evaluator.value_and_gradient)
-    hessian_vector = _answered_at(Evaluator.hessian_vector)
-    hessian_vectors = _answered_at(Evaluator.hessian_vectors)
-    hessian = _answered_at(Evaluator.hessian)
-    surrogate = _answered_at(Evaluator.surrogate)
-    surrogate_products = _answered_at(Evaluator.surrogate_products)
+    value = _answered_at(Problem.value)
+    gradient = _answered_at(Problem.gradient)
+    value_and_gradient = _answered_at(Problem.value_and_gradient)
+    hessian_vector = _answered_at(Problem.hessian_vector)
+    hessian_vectors = _answered_at(Problem.hessian_vectors)
+    hessian = _answered_at(Problem.hessian)
+    surrogate = _answered_at(Problem.surrogate)
+    surrogate_products = _answered_at(Problem.surrogate_products)
 
 
 # Module, class, and the options it takes.

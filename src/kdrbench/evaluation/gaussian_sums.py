@@ -96,7 +96,7 @@ class ClassSumsProblem(SumsProblem):
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
-        self.accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
+        self._accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
         # Of the products of a surrogate with rows; their sums are always in float64.
         self._dtype: Any = np.float32 if not proved and accuracy >= SINGLE_PRECISION else np.float64
         self._sigma = float(objective.kernel.sigma)
@@ -107,7 +107,7 @@ class ClassSumsProblem(SumsProblem):
         super()._forget()
         self._bound: ErrorBound | None = None
         self._chosen: Choice | None = None
-        self._demand: float = _MARGIN * self.accuracy
+        self._demand: float = _MARGIN * self._accuracy
 
     def suffices_at(self, projection: FloatArray) -> bool:
         """Return whether a basis that is worth its cost is near enough at W, as far as some of the samples show."""
@@ -133,19 +133,19 @@ class ClassSumsProblem(SumsProblem):
             self._bound = ErrorBound(value, gradient, value / (abs(point.value) or 1.0), gradient / size)
         return self._bound
 
-    def explain(self) -> str:
+    def explain_last(self) -> str:
         """Say what the sums at the last W were, and what is proved of them."""
         if self._held is None:
             return ""
         proved = "" if self._bound is None else f", {self._bound}"
         return f"{self._held[1].basis}{proved}"
 
-    def refined(self, projection: FloatArray) -> bool:
+    def refined_at(self, projection: FloatArray) -> bool:
         """Ask for more where the bound at W is above what was asked for; return whether it was."""
         found = self.error_bound(projection).relative_gradient if self._proved else 0.0
-        if found <= self.accuracy:
+        if found <= self._accuracy:
             return False
-        demand = self._demand * _MARGIN * self.accuracy / found
+        demand = self._demand * _MARGIN * self._accuracy / found
         self._forget()
         self._demand = demand
         return True

@@ -16,11 +16,12 @@ from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Iterator
 from itertools import islice
+from math import comb
 
 import numpy as np
 
 from kdrbench.evaluation.bases import powers
-from kdrbench.evaluation.cost_model import Evaluation, as_polynomial, n_monomials
+from kdrbench.evaluation.cost_model import Evaluation, as_polynomial
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.combination import kernel_values
@@ -180,7 +181,7 @@ def _explicit_factors(
         polynomial = as_polynomial(term.kernel)
         if polynomial is None and not isinstance(term.kernel, Squared):
             return None
-        widest -= n_components + 2 if polynomial is None else n_monomials(n_components, polynomial.degree)
+        widest -= n_components + 2 if polynomial is None else comb(n_components + polynomial.degree, n_components)
         if widest < 0:
             return None
         if polynomial is None:

@@ -33,17 +33,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.weights import initial_slope, initial_surrogate
 from kdrbench.extras import needed_for
-from kdrbench.kernels import (
-    Gaussian,
-    Kernel,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    Squared,
-    restricted,
-    terms_of,
-)
+from kdrbench.kernels import Gaussian, Kernel, Linear, Multiquadric, Pairing, Polynomial, Squared, restricted, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.samples.passes import run_pass

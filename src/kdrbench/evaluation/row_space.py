@@ -8,13 +8,12 @@ certificates, and W = B V. Null directions are kept because they may beat negati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg
 
 from kdrbench.arrays import Device, HostRows, contiguous, row_chunks
 from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import RowSpace
 
 # Below this share of the largest, diagonal entries of R are rounding.
 _RANK = 1e-12
@@ -23,22 +22,6 @@ _EQUAL = 1e-10
 # Coordinates of fewer than this share of the features are worth changing to.
 _WORTH = 0.9
 _FEWEST_FEATURES = 64
-
-
-@dataclass(frozen=True)
-class RowSpace:
-    """The basis B (d x r) in numpy, and X B (n x r) where X is."""
-
-    basis: FloatArray
-    features: FloatArray
-
-    def lower(self, projection: FloatArray) -> FloatArray:
-        """Return V = B'W."""
-        return self.basis.T @ projection
-
-    def lift(self, lowered: FloatArray) -> FloatArray:
-        """Return W = B V."""
-        return self.basis @ lowered
 
 
 def row_space_of(features: FloatArray) -> RowSpace | None:

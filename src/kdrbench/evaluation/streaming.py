@@ -1,7 +1,7 @@
 """Linear, squared and polynomial kernels of samples that are read in passes: nothing of their number is held.
 
 For linear and squared kernels and polynomials of degree 1, F(W) = Tr(W' Phi W) + c with the Phi of every W: the sums of
-:func:`initial_surrogate` are all that is needed of the samples.
+the initial surrogate are all that is needed of the samples.
 
 A polynomial (s beta + c)^p of u_i'u_j, u_i = W'x_i, is phi(u_i)' M phi(u_j) for the monomials phi of degree up to p and
 
@@ -29,7 +29,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator, Point
-from kdrbench.evaluation.bases import Basis, Powers, pairs_of, powers, with_one
+from kdrbench.evaluation.bases import Basis, Functions, Powers, pairs_of, powers, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.evaluation.weights import initial_slope
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
@@ -65,7 +65,28 @@ class PassEvaluator(Evaluator[Point]):
         return self._stream
 
     def _initial_surrogate(self) -> FloatArray:
-        return initial_surrogate(self._over(), self._kernel)
+        """Return f'(0) X' Gamma X (dot) or 2 f'(0) X' (diag(Gamma 1) - Gamma) X (difference), from one pass.
+
+        Where f'(0) is zero, the sign of f' above 0 replaces it.
+        """
+        stream, groups, d = self._over(), self._groups, self.n_features
+        is_dot = self._kernel.pairing is Pairing.DOT
+        if is_dot:
+            own = np.diagonal(groups.theta) * float(groups.zero_diagonal)
+        else:
+            # Degrees are zero for every centred Gamma, but for rounding.
+            own = groups.theta @ groups.totals
+            own[np.abs(own) <= _ROUNDING * np.abs(groups.theta) @ np.abs(groups.totals)] = 0.0
+
+        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+            members.add(total[0], np.ones((1, len(rows))), rows)
+            if own.any():
+                add_gram(total[1], rows, members.spread(own, squared=is_dot))
+
+        sums, gram = stream.with_rows(np.zeros((d, 1)), [(groups.number, 1, d), (d, d)], added)
+        slope = float(initial_slope(self._kernel, np.zeros((1, 1)))[0, 0])
+        inner = quadratic(groups.theta, sums.swapaxes(1, 2)) - gram
+        return slope * inner if is_dot else -2.0 * slope * inner
 
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         return np.stack([self._along(projection, direction) for direction in directions])
@@ -111,33 +132,8 @@ class QuadraticForm(PassEvaluator[None]):
 
     def _phi(self) -> FloatArray:
         if not self._found:
-            self._found.append(initial_surrogate(self._over(), self._kernel))
+            self._found.append(super()._initial_surrogate())
         return self._found[0]
-
-
-def initial_surrogate(stream: Stream, kernel: Kernel) -> FloatArray:
-    """Return f'(0) X' Gamma X (dot) or 2 f'(0) X' (diag(Gamma 1) - Gamma) X (difference), from one pass.
-
-    Where f'(0) is zero, the sign of f' above 0 replaces it.
-    """
-    groups, d = stream.groups, stream.samples.shape[1]
-    is_dot = kernel.pairing is Pairing.DOT
-    if is_dot:
-        own = np.diagonal(groups.theta) * float(groups.zero_diagonal)
-    else:
-        # Degrees are zero for every centred Gamma, but for rounding.
-        own = groups.theta @ groups.totals
-        own[np.abs(own) <= _ROUNDING * np.abs(groups.theta) @ np.abs(groups.totals)] = 0.0
-
-    def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-        members.add(total[0], np.ones((1, len(rows))), rows)
-        if own.any():
-            add_gram(total[1], rows, members.spread(own, squared=is_dot))
-
-    sums, gram = stream.with_rows(np.zeros((d, 1)), [(groups.number, 1, d), (d, d)], added)
-    slope = float(initial_slope(kernel, np.zeros((1, 1)))[0, 0])
-    inner = quadratic(groups.theta, sums.swapaxes(1, 2)) - gram
-    return slope * inner if is_dot else -2.0 * slope * inner
 
 
 def quadratic(theta: FloatArray, sums: FloatArray) -> FloatArray:
@@ -217,7 +213,7 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         point, diagonal = self._at(projection), self._diagonal
         basis, tables = point.basis, point.tables
         # Tables of values are no derivatives, which a basis may mix in its own way.
-        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
+        mixed = partial(Functions.mixed, basis) if self._by_values else basis.mixed
 
         def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
             result = basis.slopes(members.mixed(mixed, basis.features(samples), tables), samples)

@@ -1,13 +1,6 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.combination import (
-    Combination,
-    Term,
-    aligned_weights,
-    gram_matrix,
-    restricted_to,
-    terms_of,
-)
+from kdrbench.kernels.combination import Combination, Term, aligned_weights, gram_matrix, restricted_to, terms_of
 from kdrbench.kernels.family import (
     EstimatedGaussian,
     Gaussian,

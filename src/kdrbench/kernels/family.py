@@ -203,10 +203,6 @@ class _ConstantSlope(_OfForm):
         """The line s beta."""
         return Form(1.0, 0.0, (0.0, 1.0), partial(_line, self._sign))
 
-    def at(self, beta: FloatArray, orders: tuple[int, ...]) -> list[FloatArray]:
-        """Return s beta, s or 0 for each of the orders."""
-        return [self._sign * beta if order == 0 else np.full_like(beta, self._sign * (order == 1)) for order in orders]
-
 
 @dataclass(frozen=True)
 class Linear(_ConstantSlope):

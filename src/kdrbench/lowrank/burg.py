@@ -25,41 +25,30 @@ from kdrbench.lowrank.constraints import IntArray
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 
+# Projections that cost about as much in numpy as loading numba (the extra ``compiled``), which takes some tenths of a
+# second; and the largest rank at which machine code is quicker. Projections are counted and not seconds, so that the
+# same problem always takes the same path.
+_PAYS_AFTER, LARGEST_RANK = 100_000, 256
 
-@dataclass(frozen=True)
-class InnerLoop:
-    """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
 
-    Loading numba (the extra ``compiled``) takes some tenths of a second. So ``auto`` leaves a solve to numpy until its
-    projections have cost about as much: after ``pays_after`` of them, at ranks up to ``largest_rank``. It counts
-    projections and not seconds, so that the same problem always takes the same path.
+def compiled_sweep(name: str, pays: bool, asked: bool | str) -> Any | None:
+    """Return the sweep called ``name`` of :mod:`.compiled`; ``None`` where numpy is to do it.
+
+    ``asked``: ``True``, ``False``, or ``auto``: if it ``pays``. Raises ``InputError`` where it is ``True`` and numba is
+    missing.
     """
-
-    name: str
-    pays_after: int
-    largest_rank: int
-
-    def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
-        """Return the compiled sweep if this sweep is to use it, else ``None``.
-
-        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
-        """
-        pays = rank <= self.largest_rank and progress.projections >= self.pays_after
-        if asked is False or (asked == "auto" and not pays):
-            return None
-        try:
-            from kdrbench.lowrank import compiled
-        except ImportError as error:
-            if asked is True:
-                raise InputError(
-                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
-                    "'auto' or False for the same results from numpy"
-                ) from error
-            return None
-        return getattr(compiled, f"{self.name}_sweep")
-
-
-_COMPILED = InnerLoop("burg", pays_after=100_000, largest_rank=256)
+    if asked is False or (asked == "auto" and not pays):
+        return None
+    try:
+        from kdrbench.lowrank import compiled
+    except ImportError as error:
+        if asked is True:
+            raise InputError(
+                f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to 'auto' or "
+                "False for the same results from numpy"
+            ) from error
+        return None
+    return getattr(compiled, name)
 
 
 @dataclass
@@ -140,7 +129,8 @@ class Burg:
         problem, counts = self.problem, np.zeros(2, dtype=np.int64)
         columns, vectors = state.factor.T, problem.vectors
         tables = (problem.signs, problem.starts, problem.bounds, problem.lower, problem.upper)
-        compiled = _COMPILED.load(self._compiled, problem.rank, progress)
+        pays = problem.rank <= LARGEST_RANK and progress.projections >= _PAYS_AFTER
+        compiled = compiled_sweep("burg_sweep", pays, self._compiled)
         # Entries of lists are quicker to read.
         given: Any = tables if compiled else [table.tolist() for table in tables]
         sweep: Any = compiled or burg_sweep

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.burg import InnerLoop
+from kdrbench.lowrank.burg import LARGEST_RANK, compiled_sweep
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.trace_step import LARGEST, Projection, Spectrum, divided_differences, projection_step
 
-_COMPILED = InnerLoop("von_neumann", pays_after=3_000, largest_rank=256)
+# As in :mod:`.burg`.
+_PAYS_AFTER = 3_000
 
 
 @dataclass
@@ -101,7 +102,8 @@ class VonNeumann:
     def sweep(self, state: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
         problem, given = self.problem, self.problem.n_given
-        compiled = _COMPILED.load(self._compiled, problem.rank, progress)
+        pays = problem.rank <= LARGEST_RANK and progress.projections >= _PAYS_AFTER
+        compiled = compiled_sweep("von_neumann_sweep", pays, self._compiled)
         if compiled is None:
             for number in range(given):
                 if self.project(state, number, duals, progress) and not state.logs.max() <= LARGEST:

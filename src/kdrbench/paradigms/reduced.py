@@ -48,7 +48,7 @@ from kdrbench.paradigms.embedding import (
 )
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
-from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, riemannian_gradient
+from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 
 # To this relative residual the change of U is found; stationarity is asked for to 1e-6.
 _SOLVED = 1e-10
@@ -369,7 +369,7 @@ def _candidates(point: FloatArray, solved: FloatArray, gradient: FloatArray) -> 
     chord = _chord(point, solved)
     for halving in range(1, _ON_CHORD):
         yield orthonormalised(point + 0.5**halving * chord)
-    tangent = riemannian_gradient(point, gradient)
+    tangent = outside(point, gradient)
     tangent = tangent / np.linalg.norm(tangent)
     for halving in range(1, _ON_GRADIENT):
         yield orthonormalised(point + 0.5**halving * tangent)

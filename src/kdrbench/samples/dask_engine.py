@@ -41,7 +41,7 @@ _MOST_BEGINNINGS = 20
 _LOST = ("cancelled", "lost", "error")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
 # What calls to a scheduler or to workers raise that have gone.
-GONE = (OSError, TimeoutError, CancelledError)
+_GONE = (OSError, TimeoutError, CancelledError)
 
 
 class DaskEngine:
@@ -55,11 +55,12 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
-        self._connection = Connection(address, float(patience_s))
-        self._forget(None)
+        self._address, self._patience_s = checked_address(address), float(patience_s)
+        distributed()
+        self._forget()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dask_engine, (self._connection.address, self._connection.patience_s)
+        return dask_engine, (self._address, self._patience_s)
 
     def run(
         self, samples: Samples, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
@@ -75,20 +76,19 @@ class DaskEngine:
                 "give an array, a file that all workers can read, or a Zarr or Dask array"
             )
         for _ in range(_MOST_BEGINNINGS):
-            client = self._connection.client()
-            if client is not self._client:
-                self._forget(client)
+            self._connect()
             with suppress(_LostError):
                 return self._passed(samples, list(parts), partial_sums, report)
         raise ClusterError(
-            f"a pass on the Dask cluster at {self._connection.address} lost data {_MOST_BEGINNINGS} times, because "
+            f"a pass on the Dask cluster at {self._address} lost data {_MOST_BEGINNINGS} times, because "
             "workers ended; see their logs, and give each of them more memory"
         )
 
     def close(self) -> None:
         """Leave the cluster, which frees what was placed on it; a further pass connects again."""
-        self._connection.close()
-        self._forget(None)
+        if self._own and self._process == os.getpid():
+            self._client.close(timeout=self._patience_s)
+        self._forget()
 
     def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
         """Return futures of blocks of samples, placed when first asked for and where one was lost."""
@@ -110,10 +110,25 @@ class DaskEngine:
         """Return futures of the values of Dask collections."""
         return list(self._client.compute(list(collections)))
 
-    def _forget(self, client: Any) -> None:
-        """Begin with a client to which nothing is known to be placed."""
-        self._client = client
+    def _forget(self) -> None:
+        """Begin without a client, and with nothing known to be placed."""
+        self._client: Any = None
+        self._own, self._process = False, os.getpid()
         self._places: WeakKeyDictionary[Samples, tuple[list[slice], list[Any]]] = WeakKeyDictionary()
+
+    def _connect(self) -> None:
+        """Make sure of a client whose scheduler has workers; ``ClusterError`` where there are none."""
+        if self._process != os.getpid():
+            # The threads of a connection do not follow a fork.
+            self._forget()
+        if self._client is None or self._client.status != "running":
+            self.close()
+            self._client, self._own = self._present_client() or self._new_client()
+        try:
+            if not self._client.nthreads():
+                self._client.wait_for_workers(1, timeout=self._patience_s)
+        except _GONE as error:
+            raise self._deserted() from error
 
     def _passed(self, samples: Samples, parts: list[slice], partial_sums: PartialSums, report: Report | None) -> Sums:
         levels: list[list[Any]] = []
@@ -127,9 +142,9 @@ class DaskEngine:
                 return result
         except BaseException as error:
             # What waits for a worker is not wanted any more.
-            with suppress(*GONE):
+            with suppress(*_GONE):
                 self._client.cancel([future for level in levels for future in level], force=True)
-            if isinstance(error, GONE):
+            if isinstance(error, _GONE):
                 raise _LostError from error
             raise
         if not isinstance(failure, distributed().KilledWorker):
@@ -168,8 +183,31 @@ class DaskEngine:
             if reports % _REPORTS_BETWEEN_LOOKS == 0:
                 waited_s = deserted_s + _REPORTS_BETWEEN_LOOKS * _BETWEEN_REPORTS_S
                 deserted_s = 0.0 if self._client.nthreads() else waited_s
-            if deserted_s > self._connection.patience_s:
-                raise self._connection.deserted()
+            if deserted_s > self._patience_s:
+                raise self._deserted()
+
+    def _present_client(self) -> tuple[Any, bool] | None:
+        """Return the client that is in use for this scheduler, which is left open: what it has persisted is its own."""
+        with suppress(ValueError):
+            current = distributed().Client.current()
+            if current.scheduler.address == self._address and current.status == "running" and not current.asynchronous:
+                return current, False
+        return None
+
+    def _new_client(self) -> tuple[Any, bool]:
+        try:
+            return distributed().Client(self._address, timeout=self._patience_s, set_as_default=False), True
+        except _GONE as error:
+            raise ClusterError(
+                f"no Dask scheduler answered at {self._address} within {self._patience_s:g} s; give the address that "
+                "`dask scheduler` prints, which this machine must be able to reach"
+            ) from error
+
+    def _deserted(self) -> ClusterError:
+        return ClusterError(
+            f"the Dask scheduler at {self._address} had no workers for {self._patience_s:g} s; start some by "
+            f"`dask worker {self._address}`, and fit again"
+        )
 
 
 class _LostError(Exception):
@@ -209,67 +247,6 @@ def _added(neighbours: list[Sums]) -> Sums:
         # A worker may be asked for them again.
         tree.add(place, tuple(array.copy() for array in sums))
     return tree.total()
-
-
-class Connection:
-    """Connects to the scheduler at ``address`` when first asked to, and again where the connection was lost.
-
-    It waits ``patience_s`` seconds for a scheduler and as long for workers.
-    """
-
-    def __init__(self, address: str, patience_s: float) -> None:
-        self.address, self.patience_s = checked_address(address), patience_s
-        distributed()
-        self._forget()
-
-    def client(self) -> Any:
-        """Return a client whose scheduler has workers; ``ClusterError`` where there are none."""
-        if self._process != os.getpid():
-            # The threads of a connection do not follow a fork.
-            self._forget()
-        if self._client is None or self._client.status != "running":
-            self.close()
-            self._connect()
-        try:
-            if not self._client.nthreads():
-                self._client.wait_for_workers(1, timeout=self.patience_s)
-        except GONE as error:
-            raise self.deserted() from error
-        return self._client
-
-    def close(self) -> None:
-        """Leave the cluster."""
-        if self._own and self._process == os.getpid():
-            self._client.close(timeout=self.patience_s)
-        self._forget()
-
-    def deserted(self) -> ClusterError:
-        """Return the error of a scheduler without workers."""
-        return ClusterError(
-            f"the Dask scheduler at {self.address} had no workers for {self.patience_s:g} s; start some by "
-            f"`dask worker {self.address}`, and fit again"
-        )
-
-    def _forget(self) -> None:
-        self._client: Any = None
-        self._own, self._process = False, os.getpid()
-
-    def _connect(self) -> None:
-        client_class = distributed().Client
-        with suppress(ValueError):
-            current = client_class.current()
-            if current.scheduler.address == self.address and current.status == "running" and not current.asynchronous:
-                # What it has persisted can be used by it alone. It is left open.
-                self._client = current
-                return
-        try:
-            self._client = client_class(self.address, timeout=self.patience_s, set_as_default=False)
-        except GONE as error:
-            raise ClusterError(
-                f"no Dask scheduler answered at {self.address} within {self.patience_s:g} s; give the address that "
-                "`dask scheduler` prints, which this machine must be able to reach"
-            ) from error
-        self._own = True
 
 
 def checked_address(address: object) -> str:

@@ -115,17 +115,10 @@ def run_pass(
 
     Raises ``PassStoppedError`` once ``report`` has answered no.
     """
-    progress = _Progress(len(parts), report)
+    workers = max(1, min(threads, len(parts)))
     # Setting the limit takes longer than a small part.
     with one_blas_thread() if len(parts) > 1 else nullcontext():
-        if min(threads, len(parts)) > 1:
-            return _shared(parts, min(threads, len(parts)), new, visit, progress)
-        total = new()
-        for part in parts:
-            visit(total, part)
-            progress.done += 1
-            progress.report_share()
-        return [total]
+        return _shared(parts, workers, new, visit, _Progress(len(parts), report))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, value_and_gradient_of
+from kdrbench.problems import Problem
 from kdrbench.solvers.geometry.stiefel import (
     leading_eigenvectors,
     orthonormalised,
@@ -69,7 +69,7 @@ class Approach(NamedTuple):
 
 
 def approach(
-    problem: Problem | _CorrectedProblem,
+    problem: Problem,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -91,7 +91,7 @@ def approach(
 
 
 def accelerate(
-    problem: Problem | _CorrectedProblem,
+    problem: Problem,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -129,9 +129,9 @@ def accelerate(
     return best
 
 
-def evaluated(problem: Problem | _CorrectedProblem, point: FloatArray) -> Approach:
+def evaluated(problem: Problem, point: FloatArray) -> Approach:
     """Return F, its gradient and the stationarity of W."""
-    value, gradient = value_and_gradient_of(problem, point)
+    value, gradient = problem.value_and_gradient(point)
     require_finite(value, gradient)
     return Approach(point, value, gradient, relative_stationarity(point, gradient))
 
@@ -186,7 +186,7 @@ class History:
         return np.asarray(np.linalg.solve(overlap.T, point.T).T - self._reference)
 
 
-class _CorrectedProblem:
+class _CorrectedProblem(Problem):
     """F_a(W) + Tr(W'CW)."""
 
     def __init__(self, approximation: Problem, change: FloatArray) -> None:
@@ -202,7 +202,7 @@ class _CorrectedProblem:
 
 
 def approach_through(
-    approximation: ApproximableProblem,
+    approximation: Problem,
     exact: Problem,
     start: FloatArray,
     surrogate: FloatArray,
@@ -240,7 +240,7 @@ def approach_through(
 
 def approached(
     problem: Problem,
-    approximation: ApproximableProblem,
+    approximation: Problem,
     point: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -253,5 +253,5 @@ def approached(
     if corrected.stationarity <= tolerance:
         return corrected
     point = corrected.point
-    slack = accuracy_of(problem, point.shape[1])
+    slack = problem.accuracy(point.shape[1])
     return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)

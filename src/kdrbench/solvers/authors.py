@@ -33,9 +33,9 @@ from kdrbench.extras import needed_for
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.median import median_distance
-from kdrbench.parameters import COUNT, FLAG, OneOf, check_parameters
+from kdrbench.parameters import COUNT, FLAG, OneOf
 from kdrbench.problems import Problem
-from kdrbench.solvers.base import SolverOutcome, Status, objective_of
+from kdrbench.solvers.base import Options, SolverOutcome, Status, objective_of
 from kdrbench.solvers.geometry.stiefel import CayleyCurve, orthonormalised, outside
 from kdrbench.solvers.grassmann import gradient_below, run_on_grassmann
 from kdrbench.solvers.ism import IterativeSpectralMethod
@@ -71,7 +71,7 @@ def gaussian_of(problem: Problem) -> Gaussian:
 
 
 @dataclass(frozen=True)
-class AuthorsISM:
+class AuthorsISM(Options):
     """ISM with a polynomial kernel's diagonal in Phi; with ``version`` 1 from the kernel of X, else of XW.
 
     The Phi of a multiquadric is that of X. Other kernels are iterated as :class:`.IterativeSpectralMethod` does.
@@ -80,9 +80,6 @@ class AuthorsISM:
     version: Annotated[int, OneOf((1, 2))] = 2
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
     own_rule: ClassVar[str] = IterativeSpectralMethod.own_rule
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
@@ -96,7 +93,7 @@ class AuthorsISM:
 
 
 @dataclass(frozen=True)
-class AuthorsSM:
+class AuthorsSM(Options):
     """SM: Cayley steps that are cut by 0.2 until the cost falls, each search from the same first length.
 
     With ``version`` 1 a search without success ends the run, and so does a relative change of the cost below 1e-7;
@@ -108,9 +105,6 @@ class AuthorsSM:
     version: Annotated[int, OneOf((1, 2))] = 2
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     own_rule: ClassVar[str] = "W changes by less than 0.1 %"
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start``."""
@@ -147,7 +141,7 @@ def _cayley_step(
 
 
 @dataclass(frozen=True)
-class AuthorsGM:
+class AuthorsGM(Options):
     """GM: steepest descent of the Gaussian cost by pymanopt, for ``steps`` iterations.
 
     The code ended after 1000 seconds, looked at once an iteration. By the printed times that is one iteration on Face,
@@ -159,9 +153,6 @@ class AuthorsGM:
     restart: Annotated[bool, FLAG] = False
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     @property
     def continued(self) -> AuthorsGM:

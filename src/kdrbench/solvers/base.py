@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar, NamedTuple, Protocol, cast
@@ -12,7 +11,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import PassStoppedError, Problem, TraceObjective, in_row_space, is_approximable
+from kdrbench.problems import PassStoppedError, Problem, TraceObjective
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import BY_METHODS, Status
@@ -23,14 +22,6 @@ __all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "solve"]
 VARIANTS = OneOf(("converged", "published"))
 # Rounding of a few hundred orthogonalisations stays far below this; a larger error is a solver's fault.
 FEASIBILITY_BOUND = 1e-10
-
-
-class TracePoint(NamedTuple):
-    """One iterate as the referee saw it: solver seconds so far, cost -F, relative stationarity."""
-
-    time_s: float
-    cost: float
-    stationarity: float
 
 
 # The message where q = d, for which there is nothing to solve.
@@ -52,7 +43,7 @@ class SolverOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class SolverResult:
-    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, trace, message.
+    """A finished solve: orthonormal ``projection`` (d x q), status, iterations, oracle calls, message.
 
     ``evaluation`` says how the problem was evaluated, and why. ``lowest`` is the outcome's.
     """
@@ -61,7 +52,6 @@ class SolverResult:
     status: Status
     iterations: int
     counters: dict[str, int]
-    trace: tuple[TracePoint, ...]
     message: str
     evaluation: str
     lowest: FloatArray | None = None
@@ -101,16 +91,13 @@ def solve(
     first = start() if callable(start) else start
     check_projection("start", first, problem.n_features)
     tracked = SolveMonitor(monitor, problem.counters)
-    tracked.restore_counters()
-    if is_approximable(problem):
-        problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
+    problem.report, problem.observer = monitor.progress, getattr(monitor, "observe", None)
     try:
         outcome = solver.run(problem, first, cast(Monitor, tracked))
     except PassStoppedError:
         outcome = SolverOutcome(tracked.latest(first), monitor.stop_status, monitor.stop_message)
     finally:
-        if is_approximable(problem):
-            problem.report = problem.observer = None
+        problem.report = problem.observer = None
     monitor.end()
     name, allowed = type(solver).__name__, dict.fromkeys((*BY_METHODS, monitor.stop_status))
     if not isinstance(outcome, SolverOutcome):
@@ -128,9 +115,8 @@ def solve(
         status=outcome.status,
         iterations=monitor.iterations,
         counters=asdict(problem.counters),
-        trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=problem.explain(first.shape[1]) if is_approximable(problem) else type(problem).__name__,
+        evaluation=problem.explain(first.shape[1]),
         lowest=outcome.lowest,
     )
 
@@ -145,12 +131,17 @@ def objective_of(problem: Problem) -> TraceObjective:
 
 def check_oracles(solver: Solver, problem: Problem) -> None:
     """Raise ``InputError`` when the problem lacks an oracle that the solver requires."""
-    missing = sorted(name for name in solver.requires if not callable(getattr(problem, name, None)))
+    missing = [name for name in sorted(solver.requires) if not _has_oracle(problem, name)]
     if missing:
         raise InputError(
             f"{type(solver).__name__} needs the oracle {' and '.join(missing)}, which {type(problem).__name__} "
             "does not offer; choose another solver"
         )
+
+
+def _has_oracle(problem: Problem, name: str) -> bool:
+    oracle = getattr(problem, name, None)
+    return callable(oracle) and getattr(oracle, "__func__", None) is not getattr(Problem, name, None)
 
 
 def check_projection(role: str, projection: FloatArray, n_features: int, n_components: int | None = None) -> None:
@@ -180,7 +171,7 @@ def run_in_row_space(
     run: Callable[[Problem, FloatArray, Monitor], SolverOutcome], problem: Problem, start: FloatArray, monitor: Monitor
 ) -> SolverOutcome:
     """Return what ``run`` finds, in fewer coordinates where that is worth it; the monitor sees W all the same."""
-    reduced = in_row_space(problem, start)
+    reduced = problem.in_row_space(start)
     if reduced is None:
         return run(problem, start, monitor)
     smaller, space = reduced
@@ -204,12 +195,19 @@ class _LiftingMonitor(MonitorProxy):
         self._monitor.accept(self._lift(projection))
 
 
-@dataclass(frozen=True)
-class RivalOptions:
-    """The relative stationarity and the number of iterations that end a search, and whether it leaves saddles.
+class Options:
+    """The options of a solver, a frozen dataclass, checked by what it declares."""
 
-    Published variants leave none. Iterations are counted from each saddle. Raises ``InputError`` for values that are
-    not allowed.
+    def __post_init__(self) -> None:
+        check_parameters(self, "solver option")
+
+
+@dataclass(frozen=True)
+class Rival(Options):
+    """A search from a start, and on from saddles with ``escape``.
+
+    Options are the relative stationarity and the number of iterations that end it. Published variants leave no saddles.
+    Iterations are counted from each saddle. Raises ``InputError`` for values that are not allowed.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
@@ -218,7 +216,7 @@ class RivalOptions:
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
+        super().__post_init__()
         if self.escape and not self._may_escape():
             raise InputError(
                 f"solver option escape of {type(self).__name__} belongs to the converged variant; a published variant "
@@ -233,10 +231,6 @@ class RivalOptions:
     def _may_escape(self) -> bool:
         return getattr(self, "variant", "converged") == "converged"
 
-
-class Rival(RivalOptions, ABC):
-    """A search from a start, and on from saddles with ``escape``."""
-
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start`` (d x q) until W is stationary, and on from saddles where that is requested."""
         if start.shape[0] == start.shape[1]:
@@ -247,6 +241,6 @@ class Rival(RivalOptions, ABC):
             return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
         return self._search(problem, start, monitor)
 
-    @abstractmethod
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Search from ``start`` until W is stationary or a limit is reached."""
+        raise NotImplementedError

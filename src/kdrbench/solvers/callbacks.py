@@ -21,7 +21,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
+from kdrbench.problems import PassStoppedError, Problem
 from kdrbench.solvers.base import Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity, require_finite
 from kdrbench.solvers.monitor import Monitor
@@ -90,7 +90,7 @@ class Search:
             if not self._monitor.progress(0.0):
                 raise PassStoppedError
             point = orthonormalised(given.reshape(self._start.shape))
-            value, gradient = value_and_gradient_of(self._problem, point)
+            value, gradient = self._problem.value_and_gradient(point)
             self._variables, self._evaluated = given.copy(), (point, value, gradient)
         return self._evaluated
 

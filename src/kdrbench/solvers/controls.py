@@ -7,7 +7,7 @@ identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` use the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import FactoredGamma, Problem, TraceObjective
+from kdrbench.problems import Problem, TraceObjective
 from kdrbench.solvers.base import SolverOutcome, Status, objective_of
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
@@ -85,7 +85,7 @@ class ShuffledLabels(Control):
         """Iterate on the shuffled problem."""
         objective = objective_of(problem)
         order = np.random.default_rng(0).permutation(objective.gamma.n_samples)
-        shuffled = build_problem(TraceObjective(objective.array, objective.kernel, _permuted(objective.gamma, order)))
+        shuffled = build_problem(TraceObjective(objective.array, objective.kernel, objective.gamma.of(order)))
         projection = start
         for _ in range(_SHUFFLED):
             if not monitor.keep_going(projection):
@@ -99,12 +99,6 @@ def _shown(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutc
     if not monitor.keep_going(projection):
         return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
     return SolverOutcome(projection, Status.CONVERGED, message)
-
-
-def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
-    if gamma.codes is None:
-        return replace(gamma, table=gamma.table[order])
-    return replace(gamma, codes=gamma.codes[order])
 
 
 def _scatter(features: FloatArray) -> FloatArray:

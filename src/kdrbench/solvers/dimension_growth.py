@@ -48,8 +48,8 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, optional
-from kdrbench.problems import Problem, value_and_gradient_of
-from kdrbench.solvers.base import VARIANTS, RivalOptions, SolverOutcome, Status
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.stiefel_cayley import StiefelCayley
@@ -68,7 +68,7 @@ PUBLISHED_END = "each column's last step gained at most 1e-4 of F, or none did; 
 
 
 @dataclass(frozen=True)
-class DimensionGrowth(RivalOptions):
+class DimensionGrowth(Rival):
     """DG with at most ``max_iterations`` steps a column, and ten times as many in the polish.
 
     ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless ``polish`` is
@@ -179,7 +179,7 @@ class Growth:
             return True
         basis = self.grown()
         if np.isnan(self._value):
-            self._value, gradients = value_and_gradient_of(self._problem, basis)
+            self._value, gradients = self._problem.value_and_gradient(basis)
         else:
             # F is known from the line search.
             gradients = self._problem.gradient(basis)

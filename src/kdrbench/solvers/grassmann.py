@@ -34,15 +34,10 @@ import numpy as np
 from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT
-from kdrbench.problems import PassStoppedError, Problem, evaluated_as, value_and_gradient_of
+from kdrbench.problems import PassStoppedError, Problem
 from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.callbacks import SearchEnded
-from kdrbench.solvers.geometry.stiefel import (
-    feasibility_error,
-    orthonormalised,
-    relative_stationarity,
-    riemannian_gradient,
-)
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor
 
 _PUBLISHED_NORM = 1e-6
@@ -69,7 +64,7 @@ def gradient_below(norm: float) -> Rule:
     """Return pymanopt's rule |(I - WW')G| < norm, which depends on the units of F."""
 
     def rule(point: FloatArray, gradient: FloatArray) -> str:
-        reached = float(np.linalg.norm(riemannian_gradient(point, gradient))) < norm
+        reached = float(np.linalg.norm(outside(point, gradient))) < norm
         stationarity = relative_stationarity(point, gradient)
         return f"the gradient's norm is below {norm:g}; stationarity is {stationarity:.1e}" if reached else ""
 
@@ -124,7 +119,7 @@ class _Adapter:
         if self._evaluated is None or not np.array_equal(point, self._evaluated[0]):
             self._ask()
             # With its gradient: nearly all points of trust regions are accepted, and most of a line search of CG's.
-            value, gradient = value_and_gradient_of(self._problem, point)
+            value, gradient = self._problem.value_and_gradient(point)
             self._evaluated = (point.copy(), -value, gradient)
         return self._evaluated[1]
 
@@ -180,7 +175,7 @@ class GrassmannTrustRegion(Rival):
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations
         rule = gradient_below(_PUBLISHED_NORM) if published else stationary_to(self.tolerance)
         if published:
-            problem = evaluated_as("autograd", problem)
+            problem = problem.evaluated("autograd")
         optimizer = TrustRegions(max_iterations=most, max_time=math.inf, min_gradient_norm=0.0, verbosity=0)
         return run_on_grassmann(optimizer, most, problem, start, monitor, rule)
 

@@ -25,9 +25,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import Problem, evaluated_as
-from kdrbench.solvers.base import SolverOutcome, Status, run_in_row_space
+from kdrbench.parameters import COUNT, POSITIVE, OneOf
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import Options, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled, leading_eigenvectors
 from kdrbench.solvers.monitor import Monitor
 
@@ -35,7 +35,7 @@ _UNPROJECTED = ("published", "published_1_d")
 
 
 @dataclass(frozen=True)
-class IterativeSpectralMethod:
+class IterativeSpectralMethod(Options):
     """ISM with the test on eigenvalues at ``tolerance``, and an iteration cap.
 
     ``variant`` is ``iterated``, or ``published`` or ``published_1_d`` for the papers' polynomial runs.
@@ -46,9 +46,6 @@ class IterativeSpectralMethod:
     variant: Annotated[str, OneOf(("iterated", *_UNPROJECTED))] = "iterated"
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
     own_rule: ClassVar[str] = "eigenvalues settle to the tolerance"
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
@@ -88,7 +85,7 @@ class IterativeSpectralMethod:
 
 
 @dataclass(frozen=True)
-class PairwiseSumISM:
+class PairwiseSumISM(Options):
     """ISM as its first paper computed it: Phi summed pair by pair, a d x d matrix for each pair of samples.
 
     The test is that on eigenvalues at ``tolerance``, with an iteration cap. The iterates are those of
@@ -105,10 +102,7 @@ class PairwiseSumISM:
     requires: ClassVar[frozenset[str]] = frozenset({"surrogate"})
     own_rule: ClassVar[str] = IterativeSpectralMethod.own_rule
 
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
         ism = IterativeSpectralMethod(self.tolerance, self.max_iterations)
-        return ism.run(evaluated_as("pairwise_sum", problem), start, monitor)
+        return ism.run(problem.evaluated("pairwise_sum"), start, monitor)

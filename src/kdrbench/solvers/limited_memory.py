@@ -27,7 +27,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem, value_and_gradient_of
+from kdrbench.problems import Problem
 from kdrbench.solvers.base import Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite, rounding_of
 from kdrbench.solvers.monitor import Monitor
@@ -97,7 +97,7 @@ class QuasiNewtonSearch:
         for _ in range(_MOST_TRIALS if slope < 0.0 else 0):
             candidate = retracted(self.point, length * direction)
             # Together: more than nine of ten first trials are accepted.
-            value, gradient = value_and_gradient_of(self.problem, candidate)
+            value, gradient = self.problem.value_and_gradient(candidate)
             if value >= max(self.value - _SUFFICIENT * length * slope, self._highest) - slack:
                 moved = outside(candidate, length * direction)
                 self._memory.carry_to(candidate)
@@ -173,7 +173,7 @@ class RiemannianLBFGS(Rival):
     monotone: ClassVar[bool] = True
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start))
+        search = QuasiNewtonSearch(problem, start, *problem.value_and_gradient(start))
         steps = 0
         while search.stationarity > self.tolerance:
             if not monitor.keep_going(search.point):

@@ -1,10 +1,10 @@
-"""Monitors: they count a solver's iterations, decide when to stop, and may keep a trace."""
+"""Monitors: they count a solver's iterations and decide when to stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,42 +25,46 @@ State = Mapping[str, NDArray[Any]]
 MOST_ITERATIONS = 10_000
 
 
-class Monitor(Protocol):
+class Monitor:
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
-    ``iterations`` counts the iterates from which the solver was allowed to continue. A monitor may also have
-    ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
+    This one stops after ``max_iterations`` iterations, without a clock: for use as a library. ``iterations`` counts the
+    iterates from which the solver was allowed to continue. ``stop_status`` is to be reported after ``keep_going``
+    returned false. ``resumed`` is the state to continue from, kept by a run that was interrupted; ``None`` to begin
+    with the start.
+
+    A monitor may also have ``observe(oracle, projection, answer)``, which sees what the problem's oracles answer at W.
     """
 
-    iterations: int
+    stop_status = Status.MAX_ITERATIONS
+    resumed: State | None = None
 
-    @property
-    def trace(self) -> Sequence[tuple[float, float, float]]:
-        """Seconds, cost and relative stationarity of the iterates evaluated; empty without a referee."""
-
-    @property
-    def stop_status(self) -> Status:
-        """The status to report after ``keep_going`` returned false."""
+    def __init__(self, max_iterations: int = MOST_ITERATIONS) -> None:
+        self.max_iterations = max_iterations
+        self.iterations = 0
 
     @property
     def stop_message(self) -> str:
         """The limit that was reached, in words."""
+        return f"stopped after {self.max_iterations} iterations"
 
     def begin(self) -> None:
-        """Note the start of the run."""
+        """Note the start of the run: count from zero."""
+        self.iterations = 0
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Note the iterate and return whether the solver may continue from it.
 
-        The clock is paused while the monitor evaluates.
+        A clock is paused while the monitor evaluates.
         """
+        if self.iterations >= self.max_iterations:
+            return False
+        self.iterations += 1
+        return True
 
     def progress(self, share: float) -> bool:
         """Note how much of a long pass over the data is done, and return whether it may continue."""
-
-    @property
-    def resumed(self) -> State | None:
-        """The state to continue from, kept by a run that was interrupted; ``None`` to begin with the start."""
+        return True
 
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
@@ -72,48 +76,7 @@ class Monitor(Protocol):
         """Note the result, after it was checked."""
 
 
-class IterationMonitor:
-    """Stops after ``max_iterations`` iterations, without a clock or a trace: for use as a library."""
-
-    stop_status = Status.MAX_ITERATIONS
-    resumed: State | None = None
-
-    def __init__(self, max_iterations: int = MOST_ITERATIONS) -> None:
-        self.max_iterations = max_iterations
-        self.iterations = 0
-        self.trace: list[tuple[float, float, float]] = []
-
-    @property
-    def stop_message(self) -> str:
-        """The limit that was reached."""
-        return f"stopped after {self.max_iterations} iterations"
-
-    def begin(self) -> None:
-        """Count from zero."""
-        self.iterations = 0
-
-    def keep_going(self, iterate: Iterate) -> bool:
-        """Count one iteration unless the limit is reached."""
-        if self.iterations >= self.max_iterations:
-            return False
-        self.iterations += 1
-        return True
-
-    def progress(self, share: float) -> bool:
-        """Continue: iterations are counted, not time."""
-        return True
-
-    def checkpoint(self, state: Callable[[], State]) -> None:
-        """Keep nothing."""
-
-    def end(self) -> None:
-        """Nothing to note."""
-
-    def accept(self, projection: FloatArray) -> None:
-        """Nothing to note."""
-
-
-class WatchedMonitor(IterationMonitor):
+class WatchedMonitor(Monitor):
     """Shows where the solver is, from what the problem was asked anyway: nothing is evaluated for it.
 
     ``progress`` is what shows it. Value and gradient are those of the last W that was evaluated, on the approximation
@@ -177,6 +140,10 @@ class SolveMonitor(MonitorProxy):
         super().__init__(monitor)
         self._counters = counters
         self._latest: Iterate | None = None
+        # The counts of an interrupted run go on, if the monitor has its state.
+        if (state := monitor.resumed) is not None:
+            for field, calls in zip(fields(counters), state[self._NAME], strict=True):
+                setattr(counters, field.name, int(calls))
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Remember the iterate, if the solver may continue from it."""
@@ -195,9 +162,3 @@ class SolveMonitor(MonitorProxy):
         """Add the calls so far to the state."""
         calls = np.array([getattr(self._counters, field.name) for field in fields(self._counters)])
         self._monitor.checkpoint(lambda: {**state(), self._NAME: calls})
-
-    def restore_counters(self) -> None:
-        """Continue the counts of an interrupted run, if the monitor has its state."""
-        if (state := self._monitor.resumed) is not None:
-            for field, calls in zip(fields(self._counters), state[self._NAME], strict=True):
-                setattr(self._counters, field.name, int(calls))

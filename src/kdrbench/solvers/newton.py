@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import ApproximableProblem, PassStoppedError, Problem, accuracy_of, value_and_gradient_of
+from kdrbench.problems import PassStoppedError, Problem
 from kdrbench.solvers.base import SolverOutcome, Status
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, IsmPreconditioner, Tangents, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import (
@@ -81,7 +81,7 @@ class NewtonSearch:
         point: FloatArray,
         value: float,
         gradient: FloatArray | None = None,
-        approximation: ApproximableProblem | None = None,
+        approximation: Problem | None = None,
         *,
         limited_memory: bool = False,
         surrogate: FloatArray | None = None,
@@ -89,7 +89,7 @@ class NewtonSearch:
         self.problem, self._approximation = problem, approximation
         self._limited_memory, self._radius = limited_memory, np.inf
         self._quasi_newton: QuasiNewtonSearch | None = None
-        self._accuracy = accuracy_of(problem, point.shape[1])
+        self._accuracy = problem.accuracy(point.shape[1])
         self._begin_at(point, value, gradient, surrogate)
 
     @property
@@ -114,7 +114,7 @@ class NewtonSearch:
             direction, predicted, length, at_edge = self.model().minimise(self._radius)
             candidate = orthonormalised(self.point + direction)
             # Together: hardly a step is rejected.
-            value, gradient = value_and_gradient_of(self.problem, candidate)
+            value, gradient = self.problem.value_and_gradient(candidate)
             gained = value - self.value
             # Both sides are rounded at the level of F itself; near a solution that hides the true ratio.
             noise = self._noise(max(abs(value), abs(self.value)))
@@ -173,7 +173,7 @@ class NewtonSearch:
 def quasi_newton_from(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
     """Return steps of limited-memory BFGS from W, preconditioned by Phi of a W near it."""
     inverse = IsmPreconditioner(surrogate, point).solve_at
-    return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
+    return QuasiNewtonSearch(problem, point, *problem.value_and_gradient(point), preconditioner=inverse)
 
 
 class ModelStep(NamedTuple):
@@ -319,7 +319,7 @@ def escaped(problem: Problem, point: FloatArray) -> FloatArray | None:
 
     In a small tangent space the Hessian is formed; in a large one its smallest eigenvalue is iterated for.
     """
-    value, gradient = value_and_gradient_of(problem, point)
+    value, gradient = problem.value_and_gradient(point)
     curvature, direction = smallest_curvature(Tangents(problem, point, gradient))
     scale = float(np.linalg.norm(point.T @ gradient, 2)) or 1.0
     if curvature >= -CURVATURE_TOLERANCE * scale:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import PassStoppedError, Problem, in_row_space, is_approximable
+from kdrbench.problems import PassStoppedError, Problem
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
@@ -54,7 +54,7 @@ def chosen_start(
 
     Raises ``PassStoppedError`` where the monitor ends the run.
     """
-    smaller = [problem.leading(n_samples) for n_samples in _SAMPLES] if is_approximable(problem) else []
+    smaller = [problem.leading(n_samples) for n_samples in _SAMPLES]
     levels = [level for level in smaller if level] or [problem]
     points, agreed = _drawn(levels[0], first, count - 1, rng, monitor)
     n_starts = len(points) + 1
@@ -76,7 +76,7 @@ def _drawn(
     problem: Problem, first: FloatArray, count: int, rng: np.random.Generator, monitor: Monitor
 ) -> tuple[list[FloatArray], bool]:
     """Return where ``count`` random starts lead, or fewer that agree, and whether they do; ``first`` is shown."""
-    reduced = in_row_space(problem, first)
+    reduced = problem.in_row_space(first)
     inside = problem if reduced is None else reduced[0]
     candidates: list[QuasiNewtonSearch] = []
     for number in range(1, count + 1):

@@ -16,7 +16,7 @@ from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method, is_own
 from kdrbench.parameters import OneOf, check_value
-from kdrbench.problems import Problem, in_row_space
+from kdrbench.problems import Problem
 from kdrbench.solvers.base import Solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside, with_fixed_signs
 
@@ -107,7 +107,7 @@ def build_solver(definition: Mapping[str, Any]) -> Solver:
 
 def _leading(problem: Problem, n_components: int) -> tuple[FloatArray, FloatArray]:
     """Return the q largest eigenvalues of Phi_0, descending, and their eigenvectors (d x q)."""
-    reduced = in_row_space(problem, np.zeros((problem.n_features, n_components)))
+    reduced = problem.in_row_space(np.zeros((problem.n_features, n_components)))
     if reduced is None:
         return leading_eigenvectors(problem.initial_surrogate(), n_components)
     smaller, space = reduced

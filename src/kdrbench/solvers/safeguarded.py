@@ -36,17 +36,9 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters, optional, whole
-from kdrbench.problems import (
-    ApproximableProblem,
-    Problem,
-    accuracy_of,
-    approximation_of,
-    few_outweigh,
-    is_approximable,
-    surrogate_is_constant,
-)
-from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_row_space
+from kdrbench.parameters import COUNT, POSITIVE, optional, whole
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import SQUARE, Options, Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, Tangents, smallest_curvature
 from kdrbench.solvers.geometry.stiefel import (
     eigenvalues_settled,
@@ -87,7 +79,7 @@ _WINDOW, _STEPS_OF_SURROGATE = 5, 25
 
 
 @dataclass(frozen=True)
-class SafeguardedISM:
+class SafeguardedISM(Options):
     """ISM with a second-order finish.
 
     ``tolerance`` bounds the relative stationarity, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
@@ -108,9 +100,6 @@ class SafeguardedISM:
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
     imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach", "kdrbench.solvers.portfolio")
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
 
     @property
     def exploration(self) -> Solver:
@@ -141,13 +130,11 @@ class SafeguardedISM:
         n_features, n_components = start.shape
         if n_features == n_components:
             return SolverOutcome(start, Status.CONVERGED, SQUARE)
-        if surrogate_is_constant(problem):
+        if problem.surrogate_is_constant:
             return self._solve_constant(problem, start, monitor)
         outcome = self._solve_once(problem, start, monitor)
         for _ in range(_MOST_PROOFS):
-            if outcome.status is not Status.CONVERGED or not is_approximable(problem):
-                break
-            if not problem.refined_at(outcome.projection):
+            if outcome.status is not Status.CONVERGED or not problem.refined_at(outcome.projection):
                 break
             outcome = self._solve_once(problem, outcome.projection, monitor)
         return outcome
@@ -167,7 +154,7 @@ class SafeguardedISM:
         return SolverOutcome(point, monitor.stop_status, monitor.stop_message)
 
     def _solve_once(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        approximation = approximation_of(problem, start.shape[1])
+        approximation = problem.approximation(start.shape[1])
         if approximation is not None:
             try:
                 return self._solve_from(problem, approximation, start, monitor)
@@ -177,10 +164,10 @@ class SafeguardedISM:
         return self._solve_from(problem, None, start, monitor)
 
     def _solve_from(
-        self, problem: Problem, approximation: ApproximableProblem | None, start: FloatArray, monitor: Monitor
+        self, problem: Problem, approximation: Problem | None, start: FloatArray, monitor: Monitor
     ) -> SolverOutcome:
         n_features, n_components = start.shape
-        roughest = None if approximation is None else approximation_of(approximation, n_components)
+        roughest = None if approximation is None else approximation.approximation(n_components)
         dimension = (n_features - n_components) * n_components
         gain = self.gain if dimension > DENSE_DIMENSION else None
         explored = explore(
@@ -194,7 +181,7 @@ class SafeguardedISM:
         if explored is None:
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
         point, value, surrogate, drift = explored
-        luck = drift > _DRIFT and dimension > QUASI_NEWTON_DIMENSION and few_outweigh(problem)
+        luck = drift > _DRIFT and dimension > QUASI_NEWTON_DIMENSION and problem.few_outweigh
         n_starts = self.portfolio or (_PORTFOLIO if luck else 1)
         found = ""
         if n_starts > 1:
@@ -209,7 +196,7 @@ class SafeguardedISM:
             if outcome is not None:
                 return outcome._replace(message=outcome.message + found)
         # Below its accuracy, the stationarity of a problem means nothing; above, it is that near to the true one.
-        accuracy = accuracy_of(problem, n_components)
+        accuracy = problem.accuracy(n_components)
         tolerance = self.tolerance - accuracy if 2.0 * accuracy < self.tolerance else max(self.tolerance, accuracy)
         gradient: FloatArray | None = None
         if approximation is not None:

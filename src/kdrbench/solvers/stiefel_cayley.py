@@ -38,7 +38,7 @@ from typing import Annotated
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem, value_and_gradient_of
+from kdrbench.problems import Problem
 from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
@@ -123,7 +123,7 @@ class _Search:
 
     def _evaluated(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return E and its gradient; together at every trial, for more than nine of ten are accepted."""
-        value, gradient = value_and_gradient_of(self._problem, point)
+        value, gradient = self._problem.value_and_gradient(point)
         return -value, -gradient
 
     def _accept(self, candidate: FloatArray, cost: float, gradient: FloatArray) -> None:

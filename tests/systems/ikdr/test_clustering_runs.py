@@ -10,7 +10,7 @@ from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import InputError
 from kdrbench.paradigms import cluster_rows
 from kdrbench.paradigms.embedding import mutual_information
-from kdrbench.solvers import IterationMonitor, build_solver, make_start
+from kdrbench.solvers import Monitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
@@ -118,7 +118,7 @@ def test_without_degrees_the_cost_is_that_of_the_alternation(files):
     alone = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, fold)
     task = alone._task()
     start = make_start("surrogate", task.first_problem(alone.kernel), 4, np.random.default_rng(0))
-    learned = task.learn(alone.kernel, alone.solver, start, IterationMonitor)
+    learned = task.learn(alone.kernel, alone.solver, start, Monitor)
     assert record.cost == pytest.approx(-learned.objective, rel=1e-10)
 
 
@@ -282,7 +282,7 @@ def test_a_solver_cannot_read_what_is_hidden(solver):
         assert np.isnan(run.known[samples.judged]).all()
         task = run._task()
         start = make_start("surrogate", task.first_problem(run.kernel), 4, np.random.default_rng(0))
-        found.append(task.learn(run.kernel, run.solver, start, IterationMonitor).projection)
+        found.append(task.learn(run.kernel, run.solver, start, Monitor).projection)
     np.testing.assert_array_equal(*found)
 
 

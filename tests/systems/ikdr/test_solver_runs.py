@@ -15,7 +15,7 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers import Monitor, build_solver, make_start, solve
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
@@ -102,7 +102,7 @@ def test_an_approximately_evaluated_run_is_scored_exactly(good, files):
     objective = objective_of(other)[1]
     approximate = build_problem(objective, Evaluation(evaluator="low_rank", tolerance=0.1))
     start = make_start("surrogate", approximate, 4, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism"}), approximate, start, IterationMonitor())
+    result = solve(build_solver({"method": "ism"}), approximate, start, Monitor())
     assert other.cost == pytest.approx(-DenseProblem(objective).value(result.projection), rel=1e-9)
     assert abs(other.cost + approximate.value(result.projection)) > 1e-3
 

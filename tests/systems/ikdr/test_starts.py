@@ -6,7 +6,7 @@ import pytest
 from kdrbench.datasets import load_dataset
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
-from kdrbench.solvers import IterationMonitor, Status, solve
+from kdrbench.solvers import Monitor, Status, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
@@ -64,7 +64,7 @@ def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):
     batch = batch_of("dimension_growth", options=DG | {"starts": 5})
     run = IKDR.prepare(batch, load_dataset("wine"), context_of(LIMITS))(0)
     make, problems = run.starts(), [run.problem.fresh() for _ in range(5)]
-    results = [solve(run.solver, problem, make(problem), IterationMonitor()) for problem in problems]
+    results = [solve(run.solver, problem, make(problem), Monitor()) for problem in problems]
     costs = [-run.exact.fresh().value(result.projection) for result in results]
     assert max(costs) - min(costs) > 1e-3
     record, trace = record_of("dimension_growth", files_in(tmp_path / "five"), **DG, starts=5)

@@ -20,7 +20,7 @@ from kdrbench.arrays import fingerprint_of, is_device_array
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem, in_row_space
+from kdrbench.problems import Problem
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
@@ -72,7 +72,7 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     dimensions, up to some hundreds of Hessian-vector products: one of them with ``lowest`` where they are costly, and
     where Phi is constant.
     """
-    reduced = in_row_space(problem, projection)
+    reduced = problem.in_row_space(projection)
     if reduced is not None:
         problem, projection = reduced[0], reduced[1].lower(projection)
         lowest = None if lowest is None else reduced[1].lower(lowest)

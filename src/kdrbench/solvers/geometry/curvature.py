@@ -24,15 +24,7 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import (
-    ApproximableProblem,
-    Problem,
-    approximation_of,
-    hessian_of,
-    hessian_vectors_of,
-    surrogate_is_constant,
-    surrogate_products_of,
-)
+from kdrbench.problems import Problem
 from kdrbench.solvers.geometry.stiefel import outside, require_finite
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.
@@ -130,7 +122,7 @@ class Tangents:
     problem: Problem
     point: FloatArray
     gradient: FloatArray
-    coarse: ApproximableProblem | None = None
+    coarse: Problem | None = None
 
     @property
     def dimension(self) -> int:
@@ -139,15 +131,15 @@ class Tangents:
         return int((n_features - n_components) * n_components)
 
     @cached_property
-    def approximation(self) -> ApproximableProblem | None:
+    def approximation(self) -> Problem | None:
         """A cheaper problem nearby, where this one is costly."""
-        return self.coarse or approximation_of(self.problem, self.point.shape[1])
+        return self.coarse or self.problem.approximation(self.point.shape[1])
 
     def nearby(self) -> Tangents | None:
         """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
         if self.approximation is None:
             return None
-        rougher = approximation_of(self.approximation, self.point.shape[1]) or self.approximation
+        rougher = self.approximation.approximation(self.point.shape[1]) or self.approximation
         problem = rougher.subsampled(_SOME_SAMPLES) or rougher
         return Tangents(problem, self.point, problem.gradient(self.point))
 
@@ -191,14 +183,14 @@ class Tangents:
     def hessian_vector(self, tangent: FloatArray) -> FloatArray:
         """Return Hess E[Z], d x q, or of each of several tangents (b x d x q) in one pass."""
         directions = tangent if tangent.ndim == 3 else tangent[None]
-        turned = hessian_vectors_of(self.problem, self.point, directions) - directions @ (self.point.T @ self.gradient)
+        turned = self.problem.hessian_vectors(self.point, directions) - directions @ (self.point.T @ self.gradient)
         return -outside(self.point, turned).reshape(tangent.shape)
 
     @cached_property
     def hessian(self) -> FloatArray:
         """Hess E as a symmetric matrix in coordinates."""
         slope_part = np.kron(np.eye(self.complement.shape[1]), 2.0 * self.inner)
-        return np.asarray(slope_part - hessian_of(self.problem, self.point, self.complement))
+        return np.asarray(slope_part - self.problem.hessian(self.point, self.complement))
 
 
 def largest_outside(point: FloatArray, surrogate: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -227,7 +219,7 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     """
     if tangents.dimension == 0:
         return np.inf, np.zeros_like(tangents.point)
-    if surrogate_is_constant(tangents.problem):
+    if tangents.problem.surrogate_is_constant:
         (highest, outer), (lowest, rotation) = tangents.leading_outer, np.linalg.eigh(tangents.inner)
         return 2.0 * (float(lowest[0]) - highest), np.outer(outer, rotation[:, 0])
     if tangents.dimension > DENSE_DIMENSION:
@@ -260,7 +252,7 @@ def largest_turn(tangents: Tangents) -> float:
     """
     if tangents.dimension == 0:
         return -np.inf
-    if surrogate_is_constant(tangents.problem):
+    if tangents.problem.surrogate_is_constant:
         return 0.0
     if tangents.dimension > DENSE_DIMENSION and tangents.approximation is not None:
         return float("nan")
@@ -291,7 +283,7 @@ def largest_outer(tangents: Tangents) -> float:
     is of the order of the square of that. That it is the largest is as likely as the approximation, and an iteration
     from a few fixed vectors, make it.
     """
-    products = None if tangents.approximation is None else surrogate_products_of(tangents.problem, tangents.point)
+    products = None if tangents.approximation is None else tangents.problem.surrogate_products(tangents.point)
     if products is None or tangents.approximation is None:
         return tangents.leading_outer[0]
     point, size = tangents.point, len(tangents.point) - tangents.point.shape[1]

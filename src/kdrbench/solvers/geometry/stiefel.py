@@ -61,18 +61,13 @@ def principal_angles_deg(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray(np.degrees(scipy.linalg.subspace_angles(first, second))[::-1])
 
 
-def riemannian_gradient(projection: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return (I - WW') G, the gradient on the Grassmann manifold (Euclidean metric), given the Euclidean one.
-
-    F depends on W only through WW', so W'G is symmetric and this is the Stiefel gradient as well.
-    """
-    return outside(projection, gradient)
-
-
 def relative_stationarity(projection: FloatArray, gradient: FloatArray) -> float:
-    """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN."""
+    """Return |(I - WW') G| / |G|, which is |(I - WW') Phi W| / |Phi W|; 0 where G vanishes, NaN where it is NaN.
+
+    (I - WW') G is the gradient on the Grassmann manifold, and on the Stiefel manifold: F depends on W only through WW'.
+    """
     norm = float(np.linalg.norm(gradient))
-    return float(np.linalg.norm(riemannian_gradient(projection, gradient))) / norm if norm != 0.0 else 0.0
+    return float(np.linalg.norm(outside(projection, gradient))) / norm if norm != 0.0 else 0.0
 
 
 def is_stationary(stationarity: float) -> bool:

@@ -23,7 +23,7 @@ from kdrbench.metric_learning import build_learner
 from kdrbench.metric_learning.learner import learn_map
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
-from kdrbench.solvers import IterationMonitor, Solver, SolverResult, Status, build_solver, solve
+from kdrbench.solvers import Monitor, Solver, SolverResult, Status, build_solver, solve
 from kdrbench.solvers.base import check_oracles, check_projection
 from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary, relative_stationarity
 from kdrbench.solvers.monitor import Iterate
@@ -259,7 +259,7 @@ _ORTHONORMALISE = "orthonormalise each iterate, for instance by kdrbench.solvers
 _ROUNDING = 1e-10
 
 
-class OneProcess(IterationMonitor):
+class OneProcess(Monitor):
     """Ends children that return from a solver."""
 
     def begin(self) -> None:

@@ -21,7 +21,7 @@ from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Alternation, ClusteringTask, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.paradigms.embedding import mutual_information
-from kdrbench.solvers import Solver, Status
+from kdrbench.solvers import Monitor, Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
@@ -132,7 +132,7 @@ class ClusteringRun(ProjectionRun):
             if noted:
                 with paused(monitor):
                     noted(start)
-            return task.learn(self.kernel, self.solver, start, partial(Round, monitor, noted))
+            return task.learn(self.kernel, self.solver, start, lambda: cast(Monitor, Round(monitor, noted)))
         finally:
             monitor.end()
 

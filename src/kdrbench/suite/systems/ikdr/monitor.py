@@ -19,7 +19,7 @@ from kdrbench.files import write_text
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.solvers.monitor import Iterate, IterationMonitor, MonitorProxy, State
+from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, State
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
@@ -53,7 +53,7 @@ class Ended:
     uses_degrees: bool = True
 
 
-class TimedMonitor(IterationMonitor):
+class TimedMonitor(Monitor):
     """Counts iterations and solver seconds, and stops when its clock shows the run's time limit."""
 
     stop_status = Status.TIME_LIMIT
@@ -147,7 +147,6 @@ class ProjectionMonitor(TimedMonitor):
         self._next_checkpoint_s = kept.wall_s + CHECKPOINT_EVERY_S
         path = self._referee.files.trace
         lines = [line for line in read_trace(path) if line.time_s <= kept.wall_s]
-        self.trace = [line[:3] for line in lines]
         write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def checkpoint(self, state: Callable[[], State]) -> None:
@@ -205,7 +204,6 @@ class ProjectionMonitor(TimedMonitor):
         # A kill in between leaves a line too many, which can be dropped, rather than a projection without one.
         self._referee.note(line)
         self._referee.save(PROJECTION, shown.projection)
-        self.trace.append(line[:3])
         self._next_evaluation_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE
 
 
