@@ -71,6 +71,7 @@ CASES = {
     "gaussian-60k": Case("mnist-60k", "gaussian", tolerance=1e-3, paper="impossible"),
     "gaussian-60k-certified": Case("mnist-60k", "gaussian", "ism_safeguarded", paper="impossible"),
     "made-1000000": Case("made 1000000 50 5", "polynomial"),
+    "multiquadric-1000000-certified": Case("made 1000000 50 2", "multiquadric", "ism_safeguarded"),
     "face": Case("face", "gaussian", paper="0.99 s"),
 }
 

@@ -36,6 +36,7 @@ EVALUATED = {
     "monomial_sums": ("polynomial", "squared"),
     "class_sums": ("gaussian",),
     "low_rank": ("gaussian",),
+    "grid": ("multiquadric",),
     "autograd": ("gaussian",),
     "pairwise_sum": ("polynomial",),
 }

@@ -300,20 +300,20 @@ def curvature_form(
         mixed, through = quadratic(crossed), weighted(xp.concat(others, axis=1))
     mixed, on_pairs = xp.reshape(mixed, (m, q, m, q)), through[:, : q * q]
     if pairing is Pairing.DOT:
-        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + _contracted(moved, on_pairs, moved, q))
+        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + contracted(moved, on_pairs, moved, q))
         return form
     through_samples, through_moved = through[:, q * q : q * q + q], through[:, q * q + q : q * q + q + m]
     degrees = through[:, q * q + q + m :]
     turned = samples[:, :, None] * through_samples[:, None, :]
     turned = turned + xp.permute_dims(turned, (0, 2, 1))
     on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
-    once = _contracted(moved, squares, through_moved, q)
-    form = _contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
+    once = contracted(moved, squares, through_moved, q)
+    form = contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
     form = 8.0 * (form + mixed + xp.permute_dims(mixed, (0, 3, 2, 1)))
     return form
 
 
-def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
+def contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
     """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
     xp, parts = namespace_of(left), {}
     # One pair at a time: no array is larger than V.

@@ -6,6 +6,7 @@
 | panels | the same sums, block by block | n^2/2 (d + c) | n q + d^2 |
 | factored | monomial features; linear, squared, polynomial kernels | n m (d + q + c) + n d^2 | n q + k m d + d^2 |
 | monomial_sums | the same from sums over chunks of streamed samples | n m (d + q + c) + n d^2 | k m d + d^2 |
+| grid | splines on a grid of m nodes; one function of differences | n 8^q d + k m d log m + n d^2 | k m d + d^2 |
 | class_sums | sums in a basis of m functions; Gaussian kernels | n m (d + q + c) + n d^2 | k m d + d^2 |
 | low_rank | a factor of a Gaussian's kernel matrix, to the ``tolerance`` | n m (d + m) + n d^2 | n m + k m d + d^2 |
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
@@ -26,7 +27,8 @@ import numpy as np
 
 from kdrbench.arrays import Device, is_device_array
 from kdrbench.errors import InputError
-from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
+from kdrbench.kernels import Combination, Gaussian, Kernel, Linear, Polynomial, Squared
+from kdrbench.kernels.combination import has_constant_slope, is_of_differences
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
 from kdrbench.samples import Engine, SparseSamples
@@ -36,7 +38,8 @@ STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
 EVALUATORS = (
-    *("auto", "dense", "panels", "factored", "monomial_sums", "class_sums", "low_rank", "autograd", "pairwise_sum"),
+    *("auto", "dense", "panels", "factored", "monomial_sums", "class_sums", "low_rank", "grid"),
+    *("autograd", "pairwise_sum"),
 )
 
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
@@ -67,6 +70,10 @@ SUMS_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
 MANY_PAIRS = 5000
 # On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
 _PROVED_COMPONENTS = 6
+# More dimensions have grids of too many nodes. The error of the gradient on a grid, relative to it, as it is measured.
+GRID_COMPONENTS, GRID_ACCURACY = 2, 1e-9
+# Classes of so many samples have fits and certificates by a grid sooner than by all pairs (multiquadrics, q = 1, 2).
+GRID_SAMPLES = 5000
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -138,20 +145,32 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
         by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
         return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
-    on_device, kernel = is_device_array(objective.features), objective.kernel
+    kernel = objective.kernel
     if asked.evaluator != "auto":
         return Plan(asked.evaluator, "asked for", asked.tolerance >= SINGLE_PRECISION and asked.evaluator == "panels")
-    gamma, n = objective.gamma, objective.features.shape[0]
-    groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
-    # What needs the samples in numpy is not for those on a device.
-    few_groups = not on_device and (gamma.codes is not None or groups * _LARGEST_RANK <= n)
+    n, few_groups = objective.features.shape[0], _has_few_groups(objective)
     if isinstance(kernel, Gaussian) and few_groups:
         few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
         if n >= (SUMS_SAMPLES if few else _FACTOR_SAMPLES):
             return Plan("class_sums", f"{n} samples of a Gaussian kernel")
         if asked.tolerance > 0 and n >= _APPROXIMATION_SAMPLES:
             return Plan("low_rank", f"{n} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
+    fewest = GRID_SAMPLES if objective.gamma.codes is not None else SUMS_SAMPLES
+    if few_groups and n >= fewest and n_components <= GRID_COMPONENTS and _suits_grid(kernel):
+        return Plan("grid", f"{n} samples; a function of differences in {n_components} dimensions")
     return _exact_plan(objective, n_components, asked)
+
+
+def _suits_grid(kernel: Kernel | Combination) -> bool:
+    """Return whether a grid is the quickest way in few components: Gaussians and squared distances have others."""
+    return is_of_differences(kernel) and not isinstance(kernel, Gaussian) and not has_constant_slope(kernel)
+
+
+def _has_few_groups(objective: TraceObjective) -> bool:
+    """Return whether sums over groups of samples are for this problem: samples in numpy, with few groups."""
+    gamma, n = objective.gamma, objective.features.shape[0]
+    few = gamma.codes is not None or len(gamma.weights) * _LARGEST_RANK <= n
+    return few and not is_device_array(objective.features)
 
 
 def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Plan:
@@ -192,6 +211,8 @@ def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
 
 def accuracy(chosen: Plan, asked: Evaluation) -> float:
     """Return the relative stationarity to which oracles of a plan are worth trusting; 0 where they are exact."""
+    if chosen.evaluator == "grid":
+        return GRID_ACCURACY
     if chosen.evaluator in ("low_rank", "class_sums"):
         return _FACTOR_ACCURACY * asked.tolerance or PROVED
     return _SINGLE_ACCURACY if chosen.single_precision else 0.0

@@ -181,7 +181,7 @@ class DispatchedProblem(Problem):
     def _planned(self, n_components: int) -> Plan:
         """Return the plan, or that of panels where what was planned does not suffice."""
         chosen = self.plan(n_components)
-        if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
+        if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums", "grid"):
             return chosen
         if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(too_narrow(self.objective.features))
@@ -227,6 +227,7 @@ _CLASSES = {
     "monomial_sums": ("streaming", "sums_of_monomials", ("threads", "engine")),
     "class_sums": ("gaussian_sums", "ClassSumsProblem", ("threads", "engine", "accuracy", "proved")),
     "low_rank": ("low_rank", "LowRankProblem", ("threads", "tolerance", "max_rank")),
+    "grid": ("grid", "GridProblem", ("threads",)),
     "autograd": ("on_request", "AutomaticProblem", ()),
     "pairwise_sum": ("on_request", "PairwiseSumProblem", ()),
 }

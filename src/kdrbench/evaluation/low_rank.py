@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.cost_model import SINGLE_PRECISION
+from kdrbench.evaluation.differences import DifferenceSums
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, own_weights, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
@@ -35,7 +35,7 @@ from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
 
 
-class LowRankProblem(PairSums["_Point"]):
+class LowRankProblem(DifferenceSums["_Point"]):
     """Approximate oracles of a :class:`TraceObjective` with a Gaussian kernel.
 
     ``tolerance`` bounds trace(K - BB')/n at every W, unless ``max_rank`` is reached before. Raises ``InputError`` for
@@ -91,39 +91,9 @@ class LowRankProblem(PairSums["_Point"]):
         result *= 2.0 * slope
         return result
 
-    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
-        """Return the derivative of sloped(P) along each tangent: the columns made of P alone are summed once."""
-        samples = self._at(projection).samples
-        n, q = samples.shape
-        # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
-        targets = np.hstack([samples, np.ones((n, 1))])
-
-        def crossed(part: FloatArray) -> FloatArray:
-            columns = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
-            return self._curved(projection, columns).reshape(n, q, q + 1)
-
-        of_targets, of_samples = self._curved(projection, targets), crossed(samples)
-        sloped = np.split(self._sloped(projection, np.hstack(moved)), len(moved), axis=1)
-        results = []
-        # One after the other: each takes q (q + 1) columns.
-        for part, along in zip(moved, sloped, strict=True):
-            own = 2.0 * np.einsum("ij,ij->i", samples, part)[:, None]
-            turned: FloatArray = own * of_targets + self._curved(projection, own * targets)
-            turned -= 2.0 * np.einsum("na,nab->nb", samples, crossed(part))
-            turned -= 2.0 * np.einsum("na,nab->nb", part, of_samples)
-            results.append(along + 2.0 * (turned[:, -1:] * samples - turned[:, :-1]))
-        return results
-
-    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        point, bend = self._at(projection), (0.5 / float(self._kernel.sigma) ** 2) ** 2
-
-        def weighted(columns: FloatArray) -> FloatArray:
-            return self._curved(projection, columns)
-
-        def quadratic(columns: FloatArray) -> FloatArray:
-            return bend * self._sums.quadratic(point.factored.columns, columns, self.report)
-
-        return curvature_form(self._kernel.pairing, weighted, moved, point.samples, quadratic)
+    def _curvature_quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        bend = (0.5 / float(self._kernel.sigma) ** 2) ** 2
+        return bend * self._sums.quadratic(self._at(projection).factored.columns, columns, self.report)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         return self._quadratic(projection, self._features)
@@ -139,7 +109,6 @@ class LowRankProblem(PairSums["_Point"]):
         return initial_surrogate(self._objective, self._threads, self.report)
 
     def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
         return (0.5 / self._kernel.sigma**2) ** 2 * self._sums.applied(self._at(projection).factored.columns, columns)
 
     def _factor(self, samples: FloatArray) -> Factor:

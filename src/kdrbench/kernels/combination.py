@@ -14,6 +14,7 @@ from kdrbench.kernels.family import (
     Linear,
     Pairing,
     Polynomial,
+    RelativeGaussian,
     Rows,
     Squared,
     pairing_block,
@@ -75,6 +76,14 @@ def has_constant_slope(kernel: Kernel | Combination) -> bool:
 def has_powers_of_products(kernel: Kernel | Combination) -> bool:
     """Return whether a member is a function of x_i'WW'x_j that is not linear: long samples then weigh most."""
     return any(term.kernel.pairing is Pairing.DOT and not has_constant_slope(term.kernel) for term in terms_of(kernel))
+
+
+def is_of_differences(kernel: Kernel | Combination) -> bool:
+    """Return whether each member is one function of x_i - x_j, the same for all pairs."""
+    return all(
+        term.kernel.pairing is Pairing.DIFFERENCE and not isinstance(term.kernel, RelativeGaussian)
+        for term in terms_of(kernel)
+    )
 
 
 def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray:

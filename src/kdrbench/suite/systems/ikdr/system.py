@@ -13,7 +13,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry, load_registry
-from kdrbench.evaluation.cost_model import SUMS_SAMPLES
+from kdrbench.evaluation.cost_model import GRID_COMPONENTS, GRID_SAMPLES, SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
 from kdrbench.solvers.newton import QUASI_NEWTON_DIMENSION
 from kdrbench.solvers.registry import METHODS, build_solver, method_of
@@ -55,6 +55,9 @@ from kdrbench.suite.systems.schemas import read_schema, report
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
+# Kernels that are not evaluated on a grid: not of differences alone, or others are quicker; nor are those with a member
+# of the first ones.
+_NOT_OF_DIFFERENCES, _NOT_ON_GRIDS = {"linear", "polynomial", "rbf_relative"}, (["gaussian"], ["squared"])
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
 _SCHEMA = read_schema(_HERE, "schema.json")
@@ -305,7 +308,7 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
     families = list(_families(definition["kernel"]))
     solver = [f"solver/{method}"] if method in METHODS else []
     kernels = [f"kernel/{family}" for family in families if family in FAMILIES]
-    evaluators = [f"evaluation/{name}" for name in _evaluators(definition["evaluation"], families, n_samples)]
+    evaluators = [f"evaluation/{name}" for name in _evaluators(definition, families, n_samples)]
     paradigm = [f"paradigm/{definition['paradigm']}", f"start/{definition['start']}"]
     if definition["paradigm"] != Paradigm.SUPERVISED:
         paradigm.append(f"rounds/{definition['parameters'].get('rule', 'published')}")
@@ -346,7 +349,8 @@ def _families(kernel: Mapping[str, Any]) -> Iterator[str]:
         yield from _families(member)
 
 
-def _evaluators(evaluation: Mapping[str, Any], families: list[str], n_samples: int) -> set[str]:
+def _evaluators(definition: Mapping[str, Any], families: list[str], n_samples: int) -> set[str]:
+    evaluation, q = definition["evaluation"], definition["n_components"]
     asked = evaluation.get("evaluator", "auto")
     names = {asked}
     if asked == "auto":
@@ -354,6 +358,13 @@ def _evaluators(evaluation: Mapping[str, Any], families: list[str], n_samples: i
         names |= {"autograd"} if set(families) - set(FAMILIES) else set()
     if asked == "auto" and families == ["gaussian"] and n_samples >= SUMS_SAMPLES:
         names.add("class_sums")
+    few_components = not isinstance(q, int) or q <= GRID_COMPONENTS
+    if asked == "auto" and n_samples >= GRID_SAMPLES and few_components and _may_be_on_grids(families):
+        names.add("grid")
     if evaluation.get("tolerance") and "gaussian" in families:
         names.add("low_rank")
     return names | ({"dask"} if "scheduler" in evaluation else set())
+
+
+def _may_be_on_grids(families: list[str]) -> bool:
+    return families not in _NOT_ON_GRIDS and not set(families) & _NOT_OF_DIFFERENCES
