@@ -47,6 +47,7 @@ def cases() -> dict[str, tuple[int, Maker]]:
     plain: dict[str, Maker] = {"LMNN": of.LMNN, "NCA": of.NCA, "DNE": of.DNE} | tricks
     sized = {f"{KDR}:{kernel}": kdr(kernel, "supervised") for kernel in KERNELS}
     sized |= {f"{KDR}:{paradigm}": kdr("gaussian", paradigm) for paradigm in PARADIGMS[1:]}
+    sized[f"{KDR}:multiquadric of two components"] = partial(of.InterpretableKDR, 2, kernel="multiquadric")
     for kernel in ("linear", "gaussian"):
         sized[f"LowRankKernelLearner:{kernel}"] = partial(of.LowRankKernelLearner, kernel=kernel, random_state=0)
     sized |= {"DNE": of.DNE, "AlignedKernel": of.AlignedKernel, "LMNN": of.LMNN, "NCA": of.NCA} | tricks

@@ -207,7 +207,7 @@ def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):
     objective = large(1200)
     narrow = build_problem(TraceObjective(objective.features, Gaussian(0.05), objective.gamma))
     narrow.value(random_projection(n_features=8, n_components=3))
-    assert narrow.explain(3).startswith("panels: a factor or a basis to the tolerance would be too large")
+    assert narrow.explain(3).startswith("panels: a factor, a basis or a grid to the tolerance would be too large")
     assert narrow.accuracy(3) == 0.0
     with pytest.raises(InputError, match="class sums are for Gaussian kernels, not for Polynomial"):
         build_problem(TraceObjective(objective.features, Polynomial(), objective.gamma), Evaluation("class_sums"))

@@ -52,7 +52,7 @@ def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(
     assert one.accuracy(2) == pytest.approx(0.1 * tolerance)
     monkeypatch.setattr(Factor, "suffices", False)
     assert type(one.evaluator(point)) is PanelProblem
-    assert one.explain(2).startswith(f"{panels}: a factor or a basis to the tolerance would be too large")
+    assert one.explain(2).startswith(f"{panels}: a factor, a basis or a grid to the tolerance would be too large")
     assert one.accuracy(2) == accuracy
     assert one.value(point) == pytest.approx(DenseProblem(one.objective).value(point), rel=digits)
     monkeypatch.setattr(Factor, "suffices", True)
@@ -100,7 +100,7 @@ def test_exact_panels_of_many_samples_offer_an_approximation(monkeypatch, few, t
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", few)
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan(evaluator, "by hand", False))
     problem = DispatchedProblem(objective_of(40, Gaussian(2.0)), Evaluation(tolerance=tolerance))
-    assert (problem.approximation(2) is not None) is offers
+    assert (problem.approximation(np.eye(6)[:, :2]) is not None) is offers
     assert ("; approached through " in problem.explain(2)) is offers
 
 

@@ -23,7 +23,7 @@ OF_DIFFERENCES = {
 
 
 def grouped(n_samples, kernel=None, n_features=8, classes=3):
-    """Samples around the means of their classes, which are in any order."""
+    """Samples around the means of their classes, in any order."""
     rng = np.random.default_rng(5)
     labels = rng.integers(0, classes, n_samples)
     features = rng.standard_normal((n_samples, n_features)) + 2.0 * rng.standard_normal((classes, n_features))[labels]
@@ -61,11 +61,11 @@ def test_the_step_has_the_accuracy_asked_for_and_is_refined():
         near.append(np.linalg.norm(problem.gradient(projection) - exact) / np.linalg.norm(exact))
         # A third of the samples are measured.
         assert near[-1] <= 3.0 * accuracy
-        assert not problem.refined(projection)
+        assert not problem.refined_at(projection)
     assert near[0] > near[1] > near[2]
     coarse = GridProblem(objective, accuracy=1e-9, step=0.5)
-    assert coarse.refined(projection)
-    while coarse.refined(projection):
+    assert coarse.refined_at(projection)
+    while coarse.refined_at(projection):
         pass
     assert np.linalg.norm(coarse.gradient(projection) - exact) <= 3e-9 * np.linalg.norm(exact)
 
@@ -81,10 +81,13 @@ def test_the_plan_takes_grids_for_many_samples_in_two_components(monkeypatch):
     assert plan(TraceObjective(grouped(5000).features, Multiquadric(), of_factors), 2).evaluator == "panels"
     monkeypatch.setattr(cost_model, "GRID_SAMPLES", 500)
     # The kernel bends on a scale for which there are too few nodes.
-    narrow = build_problem(grouped(600, Multiquadric(1e-4)))
+    narrow = build_problem(grouped(600, Multiquadric(1e-3)))
     projection = random_projection(n_features=8, n_components=2)
     assert narrow.value(projection) == pytest.approx(DenseProblem(narrow.objective).value(projection), rel=1e-12)
-    assert narrow.explain(2).startswith("panels: a factor or a basis to the tolerance would be too large")
+    with monkeypatch.context() as patched:
+        patched.setattr(cost_model, "_APPROXIMATION_SAMPLES", 500)
+        assert narrow.fresh().approximation(projection) is not None
+    assert narrow.explain(2).startswith("panels: a factor, a basis or a grid to the tolerance would be too large")
     for kernel in (Polynomial(), RelativeGaussian(np.ones(600))):
         with pytest.raises(InputError, match="grids are for kernels that are one function of differences"):
             build_problem(grouped(600, kernel), Evaluation("grid"))
@@ -92,6 +95,7 @@ def test_the_plan_takes_grids_for_many_samples_in_two_components(monkeypatch):
 
 def test_a_solution_by_a_grid_is_stationary_for_all_pairs(monkeypatch):
     monkeypatch.setattr(cost_model, "GRID_SAMPLES", 500)
+    monkeypatch.setattr(cost_model, "_NODES_TO_PAIRS", 1.0)
     objective = grouped(900)
     by_grid, by_pairs = (solved(build_problem(objective, Evaluation(name)), 2) for name in ("auto", "panels"))
     assert by_grid.status == "converged"

@@ -16,8 +16,8 @@ PLAIN = sorted({*SOLVERS} - {"ism_2018"})
 def test_every_solver_solves_it_as_it_solves_a_full_one(method):
     full = small_problem()
     plain = PlainProblem(full.fresh())
-    assert plain.approximation(2) is None
     start = make_start("surrogate", plain, 2, np.random.default_rng(0))
+    assert plain.approximation(start) is None
     results = [solve(build_solver({"method": method}), one, start, Monitor()) for one in (full, plain)]
     assert results[1].status is Status.CONVERGED
     assert results[1].evaluation == "PlainProblem"

@@ -127,7 +127,7 @@ def test_a_search_on_an_approximation_ends_at_an_exact_optimum(kernel):
     features -= features.mean(axis=0)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
     start = make_start("surrogate", problem, 4, np.random.default_rng(0))
-    rough = problem.approximation(4)
+    rough = problem.approximation(start)
     assert rough is not None
     assert rough.counters is problem.counters
     result = solved(problem, start=start)

@@ -13,12 +13,7 @@ from kdrbench.kernels import Gaussian
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.dimension_growth import PUBLISHED_END, Growth
-from kdrbench.solvers.geometry.stiefel import (
-    feasibility_error,
-    outside,
-    relative_stationarity,
-    subspace_turn,
-)
+from kdrbench.solvers.geometry.stiefel import feasibility_error, outside, relative_stationarity, subspace_turn
 from support import helpers
 from support.helpers import random_projection, random_samples, small_problem, solved
 from support.quadratics import Noted, Quadratic

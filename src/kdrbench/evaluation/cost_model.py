@@ -30,7 +30,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Kernel, Linear, Polynomial, Squared
 from kdrbench.kernels.combination import has_constant_slope, is_of_differences
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
-from kdrbench.problems import TraceObjective
+from kdrbench.problems import FactoredGamma, TraceObjective
 from kdrbench.samples import Engine, SparseSamples
 
 # Families of kernels that are sums over samples, without pairs.
@@ -71,9 +71,11 @@ MANY_PAIRS = 5000
 # On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
 _PROVED_COMPONENTS = 6
 # More dimensions have grids of too many nodes. The error of the gradient on a grid, relative to it, as it is measured.
-GRID_COMPONENTS, GRID_ACCURACY = 2, 1e-9
+GRID_COMPONENTS, GRID_ACCURACY = 2, 1e-8
 # Classes of so many samples have fits and certificates by a grid sooner than by all pairs (multiquadrics, q = 1, 2).
 GRID_SAMPLES = 5000
+# Nodes, times groups, as a share of the pairs up to which a convolution is quicker than a pass over these (measured).
+_NODES_TO_PAIRS, _FEWEST_NODES, MOST_NODES = 4e-4, 2000, 2**17
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
@@ -207,6 +209,12 @@ def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
         return worth
     # While it is made it is held twice.
     return max(1, min(worth, int(memory_mib * _MIB / (16 * n_samples))))
+
+
+def largest_grid(gamma: FactoredGamma) -> int:
+    """Return the number of nodes up to which a convolution for each group is quicker than a pass over all pairs."""
+    groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
+    return min(MOST_NODES, max(_FEWEST_NODES, int(_NODES_TO_PAIRS * gamma.n_samples**2 / groups)))
 
 
 def accuracy(chosen: Plan, asked: Evaluation) -> float:

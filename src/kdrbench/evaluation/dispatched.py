@@ -16,11 +16,13 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import (
     MANY_PAIRS,
+    MOST_NODES,
     PROVED,
     SINGLE_PRECISION,
     Evaluation,
     Plan,
     accuracy,
+    largest_grid,
     largest_rank,
     nearby,
     plan,
@@ -118,8 +120,12 @@ class DispatchedProblem(Problem):
         takes_pairs = self._planned(projection.shape[1]).evaluator == "panels"
         return takes_pairs and self.objective.features.shape[0] >= MANY_PAIRS
 
-    def approximation(self, n_components: int) -> DispatchedProblem | None:
-        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap."""
+    def approximation(self, projection: FloatArray) -> DispatchedProblem | None:
+        """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap at W."""
+        n_components = projection.shape[1]
+        if self._planned(n_components).evaluator == "grid":
+            # Whether a grid suffices is only known at a W.
+            self.evaluator(projection)
         asked = nearby(self.objective, self._planned(n_components), self.evaluation)
         if asked is None:
             return None
@@ -185,7 +191,7 @@ class DispatchedProblem(Problem):
             return chosen
         if self.objective.is_streamed or self.evaluation.engine is not None:
             raise InputError(too_narrow(self.objective.features))
-        reason = "a factor or a basis to the tolerance would be too large"
+        reason = "a factor, a basis or a grid to the tolerance would be too large"
         single = self.evaluation.approximates or self.evaluation.tolerance >= SINGLE_PRECISION
         return Plan("panels", reason, single)
 
@@ -227,7 +233,7 @@ _CLASSES = {
     "monomial_sums": ("streaming", "sums_of_monomials", ("threads", "engine")),
     "class_sums": ("gaussian_sums", "ClassSumsProblem", ("threads", "engine", "accuracy", "proved")),
     "low_rank": ("low_rank", "LowRankProblem", ("threads", "tolerance", "max_rank")),
-    "grid": ("grid", "GridProblem", ("threads",)),
+    "grid": ("grid", "GridProblem", ("threads", "most_nodes")),
     "autograd": ("on_request", "AutomaticProblem", ()),
     "pairwise_sum": ("on_request", "PairwiseSumProblem", ()),
 }
@@ -236,7 +242,7 @@ _CLASSES = {
 def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator[Any]:
     """Return the evaluator that a plan names; its module is imported when it is first made."""
     module, name, options = _CLASSES[chosen.evaluator]
-    most = largest_rank(objective.features.shape[0], asked.memory_mib) if asked.evaluator == "auto" else None
+    is_auto, n_samples = asked.evaluator == "auto", objective.features.shape[0]
     values = {
         "threads": asked.threads,
         "engine": asked.engine,
@@ -244,7 +250,8 @@ def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluat
         "tolerance": asked.tolerance,
         "accuracy": asked.tolerance or PROVED,
         "proved": not asked.tolerance,
-        "max_rank": most,
+        "max_rank": largest_rank(n_samples, asked.memory_mib) if is_auto else None,
+        "most_nodes": largest_grid(objective.gamma) if is_auto else MOST_NODES,
     }
     evaluator = getattr(import_module(f"kdrbench.evaluation.{module}"), name)
     return cast(Evaluator[Any], evaluator(objective, **{option: values[option] for option in options}))

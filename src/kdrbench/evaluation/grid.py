@@ -12,7 +12,7 @@ divided by that of B's values squared in each dimension. So for h = f, f' and f'
 take 8^q products a sample and column, and a convolution by fast Fourier transform. F, gradients, Phi and Hessians are
 sums of such products; each takes the values of f' and f'' themselves, not derivatives of splines. For a step t the
 error falls with t^8. It is measured: on some of the samples, gradients by the grid are compared with those of all pairs
-among them, and the step is halved until they agree to the ``accuracy`` asked for.
+among them, and the step is made finer until they agree to the ``accuracy`` asked for.
 
 Source: Wendland, "Scattered data approximation", 2005, and de Boor, "A practical guide to splines", 1978, for splines;
 the fast summation is as in Nieslony, Potts, Steidl, "Rapid evaluation of radial functions by fast Fourier transforms at
@@ -22,6 +22,7 @@ nonequispaced knots", Numerische Mathematik 98, 2004, with splines in place of t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -33,7 +34,7 @@ from scipy.sparse import csr_array
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import contracted
-from kdrbench.evaluation.cost_model import GRID_ACCURACY
+from kdrbench.evaluation.cost_model import GRID_ACCURACY, MOST_NODES
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.differences import DifferenceSums
 from kdrbench.evaluation.streams import Groups
@@ -51,8 +52,8 @@ _DEGREE = 7
 _MARGIN = 64
 # Entries of phi at a time, and those that are held between calls at one W.
 _ENTRIES, _HELD_ENTRIES = 2**20, 2**24
-# Samples on which the error is measured; cells of the first grid in its longest direction; trials; nodes at most.
-_MEASURED, _FIRST_CELLS, _TRIALS, _MOST_NODES = 600, 16, 6, 2**17
+# Samples on which the error is measured, cells of the first grid in its longest direction, and the next step's share.
+_MEASURED, _FIRST_CELLS, _FINER = 600, 16, 0.7
 # Columns whose products are held at once.
 _COLUMNS = 16
 
@@ -61,11 +62,18 @@ class GridProblem(DifferenceSums["_Point"]):
     """Oracles of a :class:`TraceObjective` whose kernel is one function of differences, in few components.
 
     ``accuracy`` is the error of the gradient that is asked for, relative to it, measured on some of the samples; or the
-    ``step`` of the grid is given, a distance. Raises ``InputError`` for other kernels.
+    ``step`` of the grid is given, a distance. Grids of more than ``most_nodes`` do not suffice. Raises ``InputError``
+    for other kernels.
     """
 
     def __init__(
-        self, objective: TraceObjective, *, accuracy: float = GRID_ACCURACY, threads: int = 1, step: float | None = None
+        self,
+        objective: TraceObjective,
+        *,
+        accuracy: float = GRID_ACCURACY,
+        most_nodes: int = MOST_NODES,
+        step: float | None = None,
+        threads: int = 1,
     ) -> None:
         if not is_of_differences(objective.kernel):
             raise InputError(
@@ -75,6 +83,7 @@ class GridProblem(DifferenceSums["_Point"]):
         super().__init__(objective.array, gamma.class_order)
         self._objective, self._threads, self._accuracy = objective, threads, accuracy
         self._step, self._near = step, step is not None
+        self._most_nodes = most_nodes
         ordered = gamma if gamma.class_order is None else gamma.of(gamma.class_order)
         self._theta, self._table = Groups(gamma).theta, None if ordered.codes is not None else ordered.table
         self._own = own_weights(ordered) if gamma.zero_diagonal else np.zeros(gamma.n_samples)
@@ -86,13 +95,13 @@ class GridProblem(DifferenceSums["_Point"]):
     def suffices_at(self, projection: FloatArray) -> bool:
         """Return whether a grid of few enough nodes is as near as was asked for on some of the samples."""
         grid = self._at(projection).grid
-        return grid.size <= _MOST_NODES and (self._step is None or self._near)
+        return grid.size <= self._most_nodes and (self._step is None or self._near)
 
-    def refined(self, projection: FloatArray) -> bool:
-        """Halve the step where less accuracy than was asked for is measured at W; return whether that was needed."""
-        if self._step is None or self._is_near(projection, self._step):
+    def refined_at(self, projection: FloatArray) -> bool:
+        """Make the step finer where the error measured at W is above what was asked for; return whether it was."""
+        if self._step is None or self._is_near(projection, self._exact_of_some(projection), self._step):
             return False
-        self._step *= 0.5
+        self._step *= _FINER
         self._forget()
         return True
 
@@ -256,21 +265,25 @@ class GridProblem(DifferenceSums["_Point"]):
 
     def _chosen_step(self, samples: FloatArray, projection: FloatArray) -> tuple[float, bool]:
         """Return the largest step of a few with which the gradient of some samples is near, and whether it is."""
-        step = float(np.ptp(samples, axis=0).max()) / _FIRST_CELLS
-        for _ in range(_TRIALS):
-            if Grid(samples, step).size > _MOST_NODES:
-                break
-            if self._is_near(projection, step):
+        step, exact = float(np.ptp(samples, axis=0).max()) / _FIRST_CELLS, self._exact_of_some(projection)
+        while Grid(samples, step).size <= self._most_nodes:
+            if self._is_near(projection, exact, step):
                 return step, True
-            step *= 0.5
-        return 2.0 * step, False
+            step *= _FINER
+        return step, False
 
-    def _is_near(self, projection: FloatArray, step: float) -> bool:
-        """Return whether the gradient of some samples has the accuracy asked for with this step."""
-        some = self._objective.of(self._objective.gamma.spread_out(_MEASURED))
-        exact = DenseProblem(some).gradient(projection)
-        found = GridProblem(some, step=step).gradient(projection)
+    def _exact_of_some(self, projection: FloatArray) -> FloatArray:
+        """Return the gradient of some of the samples from all their pairs."""
+        return DenseProblem(self._some).gradient(projection)
+
+    def _is_near(self, projection: FloatArray, exact: FloatArray, step: float) -> bool:
+        """Return whether the gradient of the same samples has the accuracy asked for with this step."""
+        found = GridProblem(self._some, step=step).gradient(projection)
         return bool(np.linalg.norm(found - exact) <= self._accuracy * np.linalg.norm(exact))
+
+    @cached_property
+    def _some(self) -> TraceObjective:
+        return self._objective.of(self._objective.gamma.spread_out(_MEASURED))
 
 
 def _crossed(left: FloatArray, right: FloatArray) -> FloatArray:

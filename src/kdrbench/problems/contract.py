@@ -144,8 +144,8 @@ class Problem:
         """Return the relative stationarity to which gradients can be trusted; 0 where they are exact."""
         return 0.0
 
-    def approximation(self, n_components: int) -> Problem | None:
-        """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
+    def approximation(self, projection: FloatArray) -> Problem | None:
+        """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap at W."""
         return None
 
     def refined_at(self, projection: FloatArray) -> bool:

@@ -154,7 +154,7 @@ class SafeguardedISM(Options):
         return SolverOutcome(point, monitor.stop_status, monitor.stop_message)
 
     def _solve_once(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        approximation = problem.approximation(start.shape[1])
+        approximation = problem.approximation(start)
         if approximation is not None:
             try:
                 return self._solve_from(problem, approximation, start, monitor)
@@ -167,7 +167,7 @@ class SafeguardedISM(Options):
         self, problem: Problem, approximation: Problem | None, start: FloatArray, monitor: Monitor
     ) -> SolverOutcome:
         n_features, n_components = start.shape
-        roughest = None if approximation is None else approximation.approximation(n_components)
+        roughest = None if approximation is None else approximation.approximation(start)
         dimension = (n_features - n_components) * n_components
         gain = self.gain if dimension > DENSE_DIMENSION else None
         explored = explore(

@@ -8,14 +8,7 @@ import pytest
 from scipy import stats
 
 from kdrbench.suite.systems.ikdr.config import is_scaling
-from kdrbench.suite.systems.ikdr.size_series import (
-    ALL_PAIRS,
-    FACTORED,
-    fit_power_law,
-    page,
-    scaling_chart,
-    size_series,
-)
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, FACTORED, fit_power_law, page, scaling_chart, size_series
 from support.report_rows import run
 
 PANELS = {"evaluation": {"evaluator": "panels"}}

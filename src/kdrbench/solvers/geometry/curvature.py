@@ -133,13 +133,13 @@ class Tangents:
     @cached_property
     def approximation(self) -> Problem | None:
         """A cheaper problem nearby, where this one is costly."""
-        return self.coarse or self.problem.approximation(self.point.shape[1])
+        return self.coarse or self.problem.approximation(self.point)
 
     def nearby(self) -> Tangents | None:
         """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
         if self.approximation is None:
             return None
-        rougher = self.approximation.approximation(self.point.shape[1]) or self.approximation
+        rougher = self.approximation.approximation(self.point) or self.approximation
         problem = rougher.subsampled(_SOME_SAMPLES) or rougher
         return Tangents(problem, self.point, problem.gradient(self.point))
 
