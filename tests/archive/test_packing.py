@@ -102,7 +102,7 @@ def test_large_projections_are_left_out_but_the_first(results, tmp_path, monkeyp
     with opened(tmp_path / "packed") as folder:
         found = arrays_in(folder / "findings/second")
     assert {name.rpartition("/")[2] for name in found if "labels" not in name} == {
-        *("projection_0", "not_stored_1", "not_stored_2", "not_stored_3"),
+        *("projection_0", "not_stored_1", "not_stored_2", "not_stored_3")
     }
     assert found["wine/gaussian/ism/0-3.npz/wine/gaussian/ism/not_stored_1"].tolist() == ["projection"]
     assert "The licence is CC0-1.0, see LICENSE." in (tmp_path / "packed/README.md").read_text()

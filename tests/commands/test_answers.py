@@ -43,9 +43,7 @@ def said(results, *words):
 
 def test_compare_without_names_says_what_the_dashboard_says(results):
     (answer,) = answers_of(
-        read_runs(results / "merged/first.csv"),
-        json.loads((results / "config.json").read_text()),
-        results / "traces",
+        read_runs(results / "merged/first.csv"), json.loads((results / "config.json").read_text()), results / "traces"
     )
     text = said(results, "compare")
     assert answer.question in text

@@ -22,7 +22,7 @@ CONFIG = {
             "title": "Answers.",
             "datasets": ["wine"],
             "answers": {"it": 1},
-        },
+        }
     },
 }
 

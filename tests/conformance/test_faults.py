@@ -252,8 +252,7 @@ def test_own_plug_ins_keep_their_contract(kind, name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "file"),
-    [("solver", "solver"), ("kernel", "kernel"), ("dataset", "data"), ("metric-learner", "learner")],
+    ("kind", "file"), [("solver", "solver"), ("kernel", "kernel"), ("dataset", "data"), ("metric-learner", "learner")]
 )
 def test_plug_ins_from_files_pass_every_check(kind, file, tmp_path):
     findings = list(check(Subject(kind, str(write_all(tmp_path)[file]))))

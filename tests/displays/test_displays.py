@@ -206,16 +206,10 @@ def test_groups_that_are_none_are_refused(groups):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: LoadingsDisplay.from_estimator(KNeighborsClassifier(), X, Y),
-            "KNeighborsClassifier maps no samples",
-        ),
+        (lambda: LoadingsDisplay.from_estimator(KNeighborsClassifier(), X, Y), "KNeighborsClassifier maps no samples"),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, n_resamples=-1), "n_resamples must be an integer >= 0"),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, resampling="jackknife"), "unknown resampling 'jackknife'"),
-        (
-            lambda: LoadingsDisplay.from_estimator(PCA(), X, groups="rows"),
-            "groups must be None or one of columns",
-        ),
+        (lambda: LoadingsDisplay.from_estimator(PCA(), X, groups="rows"), "groups must be None or one of columns"),
         (lambda: LoadingsDisplay(loadings=np.eye(2), feature_names=["a"]), "2 features and 1 feature_names"),
         (lambda: LoadingsDisplay(loadings=np.ones(3)), r"n_components x n_features, got shape \(3,\)"),
         (lambda: LoadingsDisplay(loadings=np.eye(2), resampled=np.ones((4, 1, 2))), "n_resamples x 2 x 2"),

@@ -163,11 +163,7 @@ PLACES = {"data": "data/wine.npz"}
 
 
 @pytest.mark.attack("state: damaged in a known way")
-@pytest.mark.parametrize(
-    ("part", "damage", "n_made"),
-    WAYS,
-    ids=lambda value: getattr(value, "__name__", str(value)),
-)
+@pytest.mark.parametrize(("part", "damage", "n_made"), WAYS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_what_is_damaged_is_named_and_made_again(state, healed, part, damage, n_made):
     path = state / PLACES.get(part, f"{PLACE}/{part}")
     damage(path)

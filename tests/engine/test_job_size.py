@@ -10,7 +10,7 @@ from kdrbench.suite.systems.ikdr.definition import estimated_seconds
 from support.one_batch import batch_of
 
 GAUSSIAN, LINEAR = {"family": "gaussian"}, {"family": "linear"}
-WINE, CANCER, FACE, MNIST = (178, 13, 4), (683, 9, 5), (624, 960, 20), (10000, 784, 10)
+WINE, FACE, MNIST = (178, 13, 4), (624, 960, 20), (10000, 784, 10)
 
 
 def estimate(shape, method, kernel=GAUSSIAN, paradigm="supervised"):

@@ -126,11 +126,7 @@ FEATURES, LABELS, _ = samples()
         ("precomputed", np.zeros((3, 3)), "the kernel is constant on these 3 samples"),
         ("rbf", FEATURES, r"must be 'precomputed', a kernel of kdrbench\.kernels or a function"),
         (Gaussian(1.0), np.full((30, 6), np.nan), "features hold 180 NaN"),
-        (
-            lambda a, b: np.ones(len(a)),
-            FEATURES,
-            r"a finite real array of shape \(30, 30\); got float64 of shape",
-        ),
+        (lambda a, b: np.ones(len(a)), FEATURES, r"a finite real array of shape \(30, 30\); got float64 of shape"),
     ],
 )
 def test_what_cannot_be_mapped_is_refused(trick, features, message):

@@ -72,7 +72,7 @@ MANY_PAIRS = 5000
 _PROVED_COMPONENTS = 6
 # More dimensions have grids of too many nodes. The error of the gradient on a grid, relative to it, as it is measured.
 GRID_COMPONENTS, GRID_ACCURACY = 2, 1e-8
-# Classes of so many samples have fits and certificates by a grid sooner than by all pairs (multiquadrics, q = 1, 2).
+# With classes, fits and certificates by a grid are quicker than by all pairs from here on (multiquadrics, q = 1, 2).
 GRID_SAMPLES = 5000
 # Nodes, times groups, as a share of the pairs up to which a convolution is quicker than a pass over these (measured).
 _NODES_TO_PAIRS, _FEWEST_NODES, MOST_NODES = 4e-4, 2000, 2**17
@@ -159,7 +159,7 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
             return Plan("low_rank", f"{n} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     fewest = GRID_SAMPLES if objective.gamma.codes is not None else SUMS_SAMPLES
     if few_groups and n >= fewest and n_components <= GRID_COMPONENTS and _suits_grid(kernel):
-        return Plan("grid", f"{n} samples; a function of differences in {n_components} dimensions")
+        return Plan("grid", f"{n} samples; the kernel is a function of differences")
     return _exact_plan(objective, n_components, asked)
 
 

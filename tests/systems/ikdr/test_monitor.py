@@ -107,10 +107,7 @@ def test_iterates_for_the_referee_are_made_off_the_clock(tmp_path):
 
 @pytest.mark.parametrize(
     ("iterate", "message"),
-    [
-        (np.full((6, 2), np.nan), "the iterate holds NaN"),
-        (2.0 * random_projection(), "the iterate is not orthonormal"),
-    ],
+    [(np.full((6, 2), np.nan), "the iterate holds NaN"), (2.0 * random_projection(), "the iterate is not orthonormal")],
 )
 def test_iterates_off_the_manifold_are_refused(tmp_path, iterate, message):
     monitor = monitor_for(small_problem(), tmp_path)
