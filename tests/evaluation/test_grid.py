@@ -27,7 +27,6 @@ def plan_of(n_samples, kernel, q=2, gamma=None):
 
 @pytest.mark.parametrize(("gamma", "kernel"), each_once("classes in any order", GAMMAS, "multiquadric", OF_DIFFERENCES))
 def test_grids_equal_dense_arrays(monkeypatch, gamma, kernel):
-    # Several blocks, whose splines are held in one component only.
     for name, value in (("_ENTRIES", 64 * 50), ("_HELD_ENTRIES", 64 * 100)):
         monkeypatch.setattr(grid, name, value)
     objective = objective_of(120, OF_DIFFERENCES[kernel], gamma=gamma)
@@ -55,7 +54,6 @@ def test_the_plan_takes_grids_for_many_samples_in_two_components(monkeypatch):
         build_problem(objective_of(60, RelativeGaussian(np.ones(60))), Evaluation("grid"))
     for name, value in (("GRID_SAMPLES", 500), ("_APPROXIMATION_SAMPLES", 500)):
         monkeypatch.setattr(cost_model, name, value)
-    # The kernel bends on a scale for which there are too few nodes.
     narrow, projection = build_problem(objective_of(600, Multiquadric(1e-3))), random_projection()
     assert narrow.fresh().approximation(projection) is not None
     assert narrow.value(projection) == pytest.approx(DenseProblem(narrow.objective).value(projection), rel=1e-12)
@@ -74,9 +72,8 @@ def test_a_solution_by_a_grid_is_stationary_for_all_pairs(monkeypatch):
 
 
 def test_memory_is_linear_in_the_number_of_samples():
-    objective = objective_of(60_000, Multiquadric(), n_features=12)
     projection, basis = (random_projection(n_features=12, n_components=count) for count in (2, 10))
-    problem = GridProblem(objective)
+    problem = GridProblem(objective_of(60_000, Multiquadric(), n_features=12))
     with traced_memory() as traced:
         problem.value_and_gradient(projection)
         problem.surrogate(projection)

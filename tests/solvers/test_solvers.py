@@ -1,11 +1,10 @@
 """What every solver must do, whichever it is, and what it must reach on every problem from the surrogate's start."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.problems import Problem
 from kdrbench.solvers import SOLVERS as METHODS
 from kdrbench.solvers import Monitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
@@ -55,9 +54,13 @@ def test_unknown_methods_and_options_are_named():
 
 
 def test_a_problem_without_a_required_oracle_is_refused():
-    valueless = SimpleNamespace(n_features=6, surrogate=lambda projection: np.eye(6))
-    with pytest.raises(InputError, match="StiefelCayley needs the oracle gradient and value, which SimpleNamespace"):
-        solve(build_solver({"method": "stiefel_cayley"}), valueless, random_projection(), Monitor())
+    needs, derived = (
+        "StiefelCayley needs the oracle gradient and value, which Problem",
+        "derived from .*Problem, got int",
+    )
+    for problem, message in ((Problem(), needs), (3, derived)):
+        with pytest.raises(InputError, match=message):
+            solve(build_solver({"method": "stiefel_cayley"}), problem, random_projection(), Monitor())
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ def solve(
     long passes over the data, after which the last iterate is the result. A solver that keeps checkpoints continues
     from the monitor's, as if it had never been interrupted.
 
-    Raises ``InputError`` when the problem lacks an oracle the solver requires, or when the start or the
-    solver's result is not a finite, orthonormal d x q array.
+    Raises ``InputError`` for what is no :class:`.Problem` or lacks an oracle the solver requires, or when the start or
+    the solver's result is not a finite, orthonormal d x q array.
     """
     check_oracles(solver, problem)
     monitor.begin()
@@ -130,7 +130,9 @@ def objective_of(problem: Problem) -> TraceObjective:
 
 
 def check_oracles(solver: Solver, problem: Problem) -> None:
-    """Raise ``InputError`` when the problem lacks an oracle that the solver requires."""
+    """Raise ``InputError`` unless it is a :class:`.Problem` that has the oracles which the solver requires."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"a problem is a class derived from kdrbench.problems.Problem, got {type(problem).__name__}")
     missing = [name for name in sorted(solver.requires) if not _has_oracle(problem, name)]
     if missing:
         raise InputError(
