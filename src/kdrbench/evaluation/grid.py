@@ -94,12 +94,14 @@ class GridProblem(DifferenceSums["_Point"]):
 
     def suffices_at(self, projection: FloatArray) -> bool:
         """Return whether a grid of few enough nodes is as near as was asked for on some of the samples."""
-        grid = self._at(projection).grid
+        return self._suffices(self._at(projection).grid)
+
+    def _suffices(self, grid: Grid) -> bool:
         return grid.size <= self._most_nodes and (self._step is None or self._near)
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the step finer where the error measured at W is above what was asked for; return whether it was."""
-        if self._step is None or self._is_near(projection, self._exact_of_some(projection), self._step):
+        if self._step is None or self._is_near(projection, self._exact(projection), self._step):
             return False
         self._step *= _FINER
         self._forget()
@@ -165,21 +167,25 @@ class GridProblem(DifferenceSums["_Point"]):
         mixed = self._quadratic_form(point, 2, sums[:, :, : m * q]).reshape(m, q, m, q)
         slope_part = -self._quadratic_form(point, 1, sums[:, :, m * q : m * q + m])
         through = self._mixed(point, 2, sums[:, :, m * q :]), self._mixed(point, 1, sums[:, :, -1:])
-        form = mixed + mixed.transpose(0, 3, 2, 1)
-        for block in point.blocks:
+
+        def visit(total: tuple[FloatArray, FloatArray], block: _Block) -> None:
             samples = point.samples[block.rows]
             moved = self._rows_in_order(block.rows) @ basis - mean
             curved, degrees = (self._spread(point, block, part) for part in through)
-            slope_part += (moved * degrees).T @ moved
-            squares, (of_moved, on_pairs, of_samples, ones) = (
-                _crossed(samples, samples),
-                np.split(curved, np.cumsum([m, q * q, q]), axis=1),
-            )
+            of_moved, on_pairs, of_samples, ones = np.split(curved, np.cumsum([m, q * q, q]), axis=1)
+            squares = _crossed(samples, samples)
             turned = samples[:, :, None] * of_samples[:, None, :] + of_samples[:, :, None] * samples[:, None, :]
             on_pairs = on_pairs + ones * squares - turned.reshape(len(samples), -1)
             once = contracted(moved, squares, of_moved, q)
-            form += contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
-        form *= 8.0
+            total[0][:] += contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
+            total[1][:] += (moved * degrees).T @ moved
+
+        def zero() -> tuple[FloatArray, FloatArray]:
+            return np.zeros((m, q, m, q)), np.zeros((m, m))
+
+        parts = run_pass(point.blocks, self._threads, zero, visit, self.report)
+        form = 8.0 * (mixed + mixed.transpose(0, 3, 2, 1) + sum(part[0] for part in parts))
+        slope_part += sum(part[1] for part in parts)
         for a in range(q):
             form[:, a, :, a] += 4.0 * slope_part
         flat = form.reshape(m * q, -1)
@@ -202,6 +208,11 @@ class GridProblem(DifferenceSums["_Point"]):
     def _collected(self, point: _Point, columns: Callable[[slice], FloatArray], width: int) -> FloatArray:
         """Return T_g = sum_i E_ig phi_i q_i' of columns Q, (groups) x (nodes) x ``width``."""
         number = len(self._theta)
+        if not self._suffices(point.grid):
+            raise InputError(
+                f"no grid of {self._most_nodes} nodes has the error that is asked for: the kernel is narrow beside the "
+                "range of the projected samples; choose evaluator 'auto', or a wider kernel"
+            )
 
         def visit(total: FloatArray, block: _Block) -> None:
             features, here = point.features(block), columns(block.rows)
@@ -254,6 +265,8 @@ class GridProblem(DifferenceSums["_Point"]):
 
     def _made_at(self, projection: FloatArray) -> _Point:
         samples = self._moved(projection)
+        if not np.isfinite(samples).all():
+            raise InputError("the projected samples are not finite: scale the features")
         # Squared distances are differences of squares.
         samples = samples - samples.mean(axis=0)
         if not samples.any():
@@ -265,24 +278,25 @@ class GridProblem(DifferenceSums["_Point"]):
 
     def _chosen_step(self, samples: FloatArray, projection: FloatArray) -> tuple[float, bool]:
         """Return the largest step of a few with which the gradient of some samples is near, and whether it is."""
-        step, exact = float(np.ptp(samples, axis=0).max()) / _FIRST_CELLS, self._exact_of_some(projection)
+        step, exact = float(np.ptp(samples, axis=0).max()) / _FIRST_CELLS, self._exact(projection)
         while Grid(samples, step).size <= self._most_nodes:
             if self._is_near(projection, exact, step):
                 return step, True
             step *= _FINER
         return step, False
 
-    def _exact_of_some(self, projection: FloatArray) -> FloatArray:
+    def _exact(self, projection: FloatArray) -> FloatArray:
         """Return the gradient of some of the samples from all their pairs."""
-        return DenseProblem(self._some).gradient(projection)
+        return DenseProblem(self._measured).gradient(projection)
 
     def _is_near(self, projection: FloatArray, exact: FloatArray, step: float) -> bool:
         """Return whether the gradient of the same samples has the accuracy asked for with this step."""
-        found = GridProblem(self._some, step=step).gradient(projection)
+        found = GridProblem(self._measured, step=step).gradient(projection)
         return bool(np.linalg.norm(found - exact) <= self._accuracy * np.linalg.norm(exact))
 
     @cached_property
-    def _some(self) -> TraceObjective:
+    def _measured(self) -> TraceObjective:
+        """The problem of the samples on which the error is measured."""
         return self._objective.of(self._objective.gamma.spread_out(_MEASURED))
 
 
