@@ -1,7 +1,5 @@
 """Controls are what they say."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -9,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from kdrbench.errors import InputError
 from kdrbench.paradigms import supervised_problem
-from kdrbench.problems import Counters
+from kdrbench.problems import Counters, Problem
 from kdrbench.solvers import CONTROLS, Monitor, Status, build_solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
 from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem, solved
@@ -76,6 +74,6 @@ def test_shuffled_labels_are_maximised_and_the_true_ones_are_not():
 
 @pytest.mark.parametrize("method", ["principal_axes", "authors_dg"])
 def test_what_looks_at_the_samples_asks_for_them(method):
-    blind = SimpleNamespace(n_features=6, report=None, counters=Counters(), value=None, gradient=None, explain=str)
-    with pytest.raises(InputError, match="looks at the samples, which SimpleNamespace does not show"):
+    blind = type("Blind", (Problem,), {"n_features": 6, "counters": Counters(), "value": None, "gradient": None})()
+    with pytest.raises(InputError, match="looks at the samples, which Blind does not show"):
         run(method, blind)
