@@ -131,7 +131,8 @@ def objective_of(problem: Problem) -> TraceObjective:
 
 def check_oracles(solver: Solver, problem: Problem) -> None:
     """Raise ``InputError`` unless it is a :class:`.Problem` that has the oracles which the solver requires."""
-    if not isinstance(problem, Problem):
+    # A proxy of a problem has what that has.
+    if not hasattr(problem, "in_row_space"):
         raise InputError(f"a problem is a class derived from kdrbench.problems.Problem, got {type(problem).__name__}")
     missing = [name for name in sorted(solver.requires) if not _has_oracle(problem, name)]
     if missing:
