@@ -58,10 +58,17 @@ function prepareDetails(runs) {
 // The address names the runs that are shown, by the columns' words.
 function followAddress(table) {
   const columns = { experiment: 1, data: 2, kernel: 3, method: 4 };
+  const lines = table.rows().data().toArray();
   const follow = () => {
     const { place, state } = readAddress();
     if (place !== "runs") return;
-    Object.entries(columns).forEach(([name, column]) => table.column(column).search(state.get(name) || "", { exact: state.has(name) }));
+    // A number of a whole table, or of a method that another stands for, has no runs of its name: those of its experiment
+    // are shown.
+    const here = lines.filter((line) => !state.has("experiment") || line[1] === state.get("experiment"));
+    Object.entries(columns).forEach(([name, column]) => {
+      const exact = here.some((line) => line[column] === state.get(name));
+      table.column(column).search(exact ? state.get(name) : "", { exact });
+    });
     table.draw();
   };
   follow();
