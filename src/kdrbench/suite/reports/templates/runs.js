@@ -62,8 +62,7 @@ function followAddress(table) {
   const follow = () => {
     const { place, state } = readAddress();
     if (place !== "runs") return;
-    // A number of a whole table, or of a method that another stands for, has no runs of its name: those of its experiment
-    // are shown.
+    // A number of a whole table has no runs of its own: those of its experiment are shown.
     const here = lines.filter((line) => !state.has("experiment") || line[1] === state.get("experiment"));
     Object.entries(columns).forEach(([name, column]) => {
       const exact = here.some((line) => line[column] === state.get(name));
