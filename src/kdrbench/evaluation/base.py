@@ -263,6 +263,37 @@ class PairSums(Evaluator[Point]):
         raise self._lacking("hessian")
 
 
+class DifferenceSums(PairSums[Point]):
+    """Oracles of one function of differences: products with the Hessian from products with C = Gamma * f''(beta)."""
+
+    @abstractmethod
+    def _curved(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return C Q; dbeta vanishes on the diagonal, so what C has there does not matter."""
+
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along each tangent: the columns made of P alone are summed once."""
+        samples = self._samples(projection)
+        n, q = samples.shape
+        # (C * dbeta) V for V = (P, 1), dbeta_ij = own_i + own_j - 2 sum_a (p_ia r_ja + r_ia p_ja).
+        targets = np.hstack([samples, np.ones((n, 1))])
+
+        def crossed(part: FloatArray) -> FloatArray:
+            columns = (part[:, :, None] * targets[:, None, :]).reshape(n, -1)
+            return self._curved(projection, columns).reshape(n, q, q + 1)
+
+        of_targets, of_samples = self._curved(projection, targets), crossed(samples)
+        sloped = np.split(self._sloped(projection, np.hstack(moved)), len(moved), axis=1)
+        results = []
+        # One after the other: each takes q (q + 1) columns.
+        for part, along in zip(moved, sloped, strict=True):
+            own = 2.0 * np.einsum("ij,ij->i", samples, part)[:, None]
+            turned: FloatArray = own * of_targets + self._curved(projection, own * targets)
+            turned -= 2.0 * np.einsum("na,nab->nb", samples, crossed(part))
+            turned -= 2.0 * np.einsum("na,nab->nb", part, of_samples)
+            results.append(along + 2.0 * (turned[:, -1:] * samples - turned[:, :-1]))
+        return results
+
+
 def curvature_form(
     pairing: Pairing,
     weighted: Callable[[FloatArray], FloatArray],
@@ -300,20 +331,31 @@ def curvature_form(
         mixed, through = quadratic(crossed), weighted(xp.concat(others, axis=1))
     mixed, on_pairs = xp.reshape(mixed, (m, q, m, q)), through[:, : q * q]
     if pairing is Pairing.DOT:
-        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + contracted(moved, on_pairs, moved, q))
+        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + _contracted(moved, on_pairs, moved, q))
         return form
-    through_samples, through_moved = through[:, q * q : q * q + q], through[:, q * q + q : q * q + q + m]
-    degrees = through[:, q * q + q + m :]
-    turned = samples[:, :, None] * through_samples[:, None, :]
-    turned = turned + xp.permute_dims(turned, (0, 2, 1))
-    on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
-    once = contracted(moved, squares, through_moved, q)
-    form = contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
+    form = through_form(moved, samples, through)
     form = 8.0 * (form + mixed + xp.permute_dims(mixed, (0, 3, 2, 1)))
     return form
 
 
-def contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
+def through_form(moved: FloatArray, samples: FloatArray, through: FloatArray) -> FloatArray:
+    """Return what :func:`curvature_form` takes from single samples, an eighth of it, for the difference pairing.
+
+    ``through`` (n x (q^2 + q + m + 1)) are the same rows of C Q for Q = (the products of columns of P, P, V, 1).
+    """
+    xp, (n_samples, m), q = namespace_of(samples), moved.shape, samples.shape[1]
+    squares = xp.reshape(samples[:, :, None] * samples[:, None, :], (n_samples, q * q))
+    on_pairs, through_samples = through[:, : q * q], through[:, q * q : q * q + q]
+    through_moved, degrees = through[:, q * q + q : q * q + q + m], through[:, q * q + q + m :]
+    turned = samples[:, :, None] * through_samples[:, None, :]
+    turned = turned + xp.permute_dims(turned, (0, 2, 1))
+    on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
+    once = _contracted(moved, squares, through_moved, q)
+    form: FloatArray = _contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
+    return form
+
+
+def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
     """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
     xp, parts = namespace_of(left), {}
     # One pair at a time: no array is larger than V.

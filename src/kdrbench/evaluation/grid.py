@@ -33,10 +33,9 @@ from scipy.fft import irfftn, next_fast_len, rfftn
 from scipy.sparse import csr_array
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import contracted
+from kdrbench.evaluation.base import DifferenceSums, through_form
 from kdrbench.evaluation.cost_model import GRID_ACCURACY, MOST_NODES
 from kdrbench.evaluation.dense import DenseProblem
-from kdrbench.evaluation.differences import DifferenceSums
 from kdrbench.evaluation.streams import Groups
 from kdrbench.evaluation.weights import initial_surrogate, own_weights, weighted_gram
 from kdrbench.kernels import terms_of
@@ -158,26 +157,20 @@ class GridProblem(DifferenceSums["_Point"]):
         mean = self._features.mean(axis=0) @ basis
 
         def columns_of(rows: slice) -> FloatArray:
-            """Return V P (crossed), V, PP', P and 1."""
+            """Return V P (crossed), PP', P, V and 1."""
             moved, samples = self._rows_in_order(rows) @ basis - mean, point.samples[rows]
             crossed, squares = _crossed(moved, samples), _crossed(samples, samples)
-            return np.hstack([crossed, moved, squares, samples, np.ones((len(moved), 1))])
+            return np.hstack([crossed, squares, samples, moved, np.ones((len(moved), 1))])
 
-        sums = self._collected(point, columns_of, m * q + m + q * q + q + 1)
+        sums = self._collected(point, columns_of, m * q + q * q + q + m + 1)
         mixed = self._quadratic_form(point, 2, sums[:, :, : m * q]).reshape(m, q, m, q)
-        slope_part = -self._quadratic_form(point, 1, sums[:, :, m * q : m * q + m])
+        slope_part = -self._quadratic_form(point, 1, sums[:, :, -m - 1 : -1])
         through = self._mixed(point, 2, sums[:, :, m * q :]), self._mixed(point, 1, sums[:, :, -1:])
 
         def visit(total: tuple[FloatArray, FloatArray], block: _Block) -> None:
-            samples = point.samples[block.rows]
             moved = self._rows_in_order(block.rows) @ basis - mean
             curved, degrees = (self._spread(point, block, part) for part in through)
-            of_moved, on_pairs, of_samples, ones = np.split(curved, np.cumsum([m, q * q, q]), axis=1)
-            squares = _crossed(samples, samples)
-            turned = samples[:, :, None] * of_samples[:, None, :] + of_samples[:, :, None] * samples[:, None, :]
-            on_pairs = on_pairs + ones * squares - turned.reshape(len(samples), -1)
-            once = contracted(moved, squares, of_moved, q)
-            total[0][:] += contracted(moved, on_pairs, moved, q) - once - once.transpose(2, 1, 0, 3)
+            total[0][:] += through_form(moved, point.samples[block.rows], curved)
             total[1][:] += (moved * degrees).T @ moved
 
         def zero() -> tuple[FloatArray, FloatArray]:

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation.base import DifferenceSums, curvature_form
 from kdrbench.evaluation.cost_model import SINGLE_PRECISION
-from kdrbench.evaluation.differences import DifferenceSums
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, own_weights, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
@@ -91,9 +91,16 @@ class LowRankProblem(DifferenceSums["_Point"]):
         result *= 2.0 * slope
         return result
 
-    def _curvature_quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        bend = (0.5 / float(self._kernel.sigma) ** 2) ** 2
-        return bend * self._sums.quadratic(self._at(projection).factored.columns, columns, self.report)
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        point, bend = self._at(projection), (0.5 / float(self._kernel.sigma) ** 2) ** 2
+
+        def weighted(columns: FloatArray) -> FloatArray:
+            return self._curved(projection, columns)
+
+        def quadratic(columns: FloatArray) -> FloatArray:
+            return bend * self._sums.quadratic(point.factored.columns, columns, self.report)
+
+        return curvature_form(self._kernel.pairing, weighted, moved, point.samples, quadratic)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         return self._quadratic(projection, self._features)

@@ -55,8 +55,8 @@ from kdrbench.suite.systems.schemas import read_schema, report
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
 _GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
-# Kernels that are not evaluated on a grid: not of differences alone, or others are quicker; nor are those with a member
-# of the first ones.
+# Families that are no function of differences, so that no kernel with such a member is evaluated on a grid; and kernels
+# that are evaluated more quickly.
 _NOT_OF_DIFFERENCES, _NOT_ON_GRIDS = {"linear", "polynomial", "rbf_relative"}, (["gaussian"], ["squared"])
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
