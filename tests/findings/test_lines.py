@@ -137,20 +137,26 @@ def test_references(axes, reference):
 
 def test_wins_draws_and_losses_are_compared_over_all_data_sets():
     names = ["balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps"]
-    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
+    experiments = {
+        name: {"system": "kpca_trick", "published": {"paper": "kpca_trick", "protocol": name == "reading"}}
+        for name in ("k", "reading")
+    }
 
-    def line(won, among=names):
-        rows = []
+    def line(won, among=names, **changes):
+        rows, axes = [], {"learner": "nca", "experiment": "k", "test_selected": None} | changes
+        variant = "oracle" if axes["experiment"] == "reading" else "cross_validated"
         for name in among:
-            accuracies = {"plain": [0.5], "cross_validated": [0.6 if name in won else 0.5]}
-            rows += kpca_runs(accuracies, dataset=name, learner="nca", experiment="k", test_selected=None)
-        lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
+            rows += kpca_runs({"plain": [0.5], variant: [0.6 if name in won else 0.5]}, dataset=name, **axes)
+            rows += kpca_runs({"plain": [0.5]}, dataset=name, **axes | {"experiment": "k"}) * (variant == "oracle")
+        lines = compare({"kpca_trick": pd.DataFrame(rows)}, {"run": [*experiments], "experiments": experiments})
         return next(one for one in lines if (one.metric, one.method) == ("win_draw_lose", "knca"))
 
     # The printed table has nine wins, and Iris level.
     without_iris = [name for name in names if name != "iris"]
     assert (line(without_iris).published, line(without_iris).verdict) == ("9/1/0", Verdict.REPRODUCED)
     assert line(without_iris[:8]).verdict is Verdict.CLOSE
+    read = line(without_iris, experiment="reading")
+    assert (read.protocol, read.protocol_verdict) == ("9/1/0 (reading)", "reproduced")
     few, some = line(names[:2]), line(names, names[:4])
     assert (few.ours, few.verdict) == ("2/8/0", Verdict.DIFFERS)
     assert few.why.startswith("a count of the table's cells")

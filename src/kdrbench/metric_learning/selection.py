@@ -57,11 +57,15 @@ class Part:
     test: FloatArray
     test_codes: IntArray
 
-    def accuracy(self, learner: Learner) -> float:
-        """Return the share of test samples that 1-NN classifies rightly in the metric learned from the others."""
+    def accuracy(self, learner: Learner, n_votes: int = 1) -> float:
+        """Return the share of test samples that k-NN classifies rightly in the metric learned from the others."""
         projection = learn_map(learner, self.train, self.train_codes)
-        squared = squared_distances(self.test @ projection, self.train @ projection)
-        return float(np.mean(predict_by_neighbours(squared, self.train_codes) == self.test_codes))
+        return self.accuracy_of(self.train @ projection, self.test @ projection, n_votes)
+
+    def accuracy_of(self, train: FloatArray, test: FloatArray, n_votes: int = 1) -> float:
+        """Return the share of test samples that k-NN classifies rightly, both parts as they are mapped."""
+        predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes, n_votes)
+        return float(np.mean(predicted == self.test_codes))
 
 
 def fold_parts(kernel: AnyKernel, pairs: SamplePairs, codes: IntArray, folds: IntArray) -> Iterator[Part]:

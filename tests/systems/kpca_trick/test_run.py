@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import MinMaxScaler
 
 from kdrbench.metric_learning import DNE, KPCATrick, SamplePairs, aligned_kernel, cross_validated_kernel, learn_map
 from kdrbench.status import Status
@@ -73,6 +74,22 @@ def test_results_with_sharing_are_those_without():
     assert columns()["plain"]["accuracy"] == pytest.approx(expected)
     sigma = float(columns()["cross_validated"]["kernel"].removeprefix("sigma "))
     assert sigma == pytest.approx(kernels["cross_validated"].sigma / 2, rel=5e-3)
+
+
+def test_another_reading_scales_features_sets_options_and_lets_three_neighbours_vote():
+    reading = {"inputs": "unit_range", "votes": 3, "learner_options": {"dne": {"n_components": 1}}}
+    batch = kpca_batch(variants=("plain", "oracle"), candidates=GRID, **reading)
+    found = {variant: result.columns["accuracy"] for (_, variant), result in results_of(batch, iris()).items()}
+    split, judged = draw_split(iris(), 0, 100, 0), []
+    scaler = MinMaxScaler().fit(split.train)
+    train, test = scaler.transform(split.train), scaler.transform(split.test)
+    for kernel in (None, *candidates_of(GRID, 4)):
+        learner = DNE(3, 1) if kernel is None else KPCATrick(kernel, DNE(3, 1))
+        fitted = learner.fit(train, split.train_codes)
+        mapped = (train @ fitted, test @ fitted) if kernel is None else map(fitted.transform, (train, test))
+        judged.append(split.accuracy_of(*mapped, 3))
+    assert found == {"plain": judged[0], "oracle": max(judged[1:])}
+    assert found["plain"] != columns()["plain"]["accuracy"]
 
 
 def test_other_learners_change_nothing_and_share_one_kpca(monkeypatch):
@@ -146,7 +163,7 @@ def test_an_error_of_a_learner_is_its_row_alone(monkeypatch):
 
     # It fails wherever a kernel has many coordinates, and is DNE otherwise.
     build, fails = run_module.build_learner, SimpleNamespace(fit=fit)
-    monkeypatch.setattr(run_module, "build_learner", lambda name: fails if name == "fails" else build(name))
+    monkeypatch.setattr(run_module, "build_learner", lambda name, options: fails if name == "fails" else build(name))
     batch = kpca_batch(candidates=GRID, learners=("fails", "dne"))
     results = results_of(batch, iris())
     assert set(results) == set(batch.rows)
@@ -171,7 +188,7 @@ def test_unusable_kernels_fail_the_methods_that_need_them():
 
 @pytest.mark.parametrize("error", [ImportError("no module"), MemoryError("no room")])
 def test_a_missing_package_or_memory_is_no_result(monkeypatch, error):
-    def raises(name):
+    def raises(name, options):
         raise error
 
     monkeypatch.setattr(run_module, "build_learner", raises)

@@ -111,9 +111,9 @@ def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
 
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    published = {**experiment["published"], "system": system_name(experiment)}
+    published = {"protocol": False, **experiment["published"], "system": system_name(experiment)}
     for protocol in declared("protocols")["protocol"]:
-        imitation = published.get("protocol", False) and not _OWN.isdisjoint(protocol["of"])
+        imitation = published["protocol"] and not _OWN.isdisjoint(protocol["of"])
         # An experiment that names no table of the paper reproduces none.
         named = _OWN.isdisjoint(protocol["of"]) or "table" in published
         if named and not imitation and all(published.get(key) == value for key, value in protocol["of"].items()):

@@ -22,6 +22,7 @@ from kdrbench.kernels import Combination, Gaussian, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
+    Learner,
     SamplePairs,
     aligned_kernel,
     best_of,
@@ -32,13 +33,14 @@ from kdrbench.metric_learning import (
     stratified_folds,
 )
 from kdrbench.metric_learning.kernel_pca import KernelPCA
-from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
+from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
+from kdrbench.suite.systems.kpca_trick.system import AS_THEY_ARE
 
 
 def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
@@ -78,10 +80,15 @@ class SampleSplit(Part):
         coordinates = kernel_pca(gram)
         return coordinates.transform(gram), coordinates
 
-    def accuracy_of(self, train: FloatArray, test: FloatArray) -> float:
-        """Return the share of test samples that 1-NN classifies rightly, both parts as they are mapped."""
-        predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes)
-        return float(np.mean(predicted == self.test_codes))
+    def scaled(self, inputs: str) -> SampleSplit:
+        """Return the split as it is, or its features ``standardised`` or in the ``unit_range`` of training samples."""
+        if inputs == AS_THEY_ARE:
+            return self
+        standardised = inputs == "standardised"
+        low = self.train.mean(axis=0) if standardised else self.train.min(axis=0)
+        scale = self.train.std(axis=0) if standardised else np.ptp(self.train, axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return replace(self, train=(self.train - low) / scale, test=(self.test - low) / scale)
 
 
 def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
@@ -110,7 +117,7 @@ def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> 
     What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
     """
     definition = batch.definition
-    split = draw_split(dataset, number, definition["n_train"], batch.seed)
+    split = draw_split(dataset, number, definition["n_train"], batch.seed).scaled(definition.get("inputs", AS_THEY_ARE))
     rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
     folds = stratified_folds(split.train_codes, definition["n_folds"], rng)
     candidates = candidates_of(definition["candidates"], dataset.features.shape[1])
@@ -121,7 +128,8 @@ def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> 
 class _Trial:
     """A learner's accuracies on candidates and folds, their seconds, and the error that ended it."""
 
-    learner: str
+    build: Callable[[], Learner]
+    n_votes: int = 1
     accuracies: list[list[float]] = field(default_factory=list)
     spent: Seconds = _NO_TIME
     error: Exception | None = None
@@ -131,7 +139,7 @@ class _Trial:
         if self.error is not None:
             return
         try:
-            accuracy, spent = referee.timed(lambda: part.accuracy(build_learner(self.learner)))
+            accuracy, spent = referee.timed(lambda: part.accuracy(self.build(), self.n_votes))
         except Exception as error:
             self.error = error
             return
@@ -150,8 +158,15 @@ class _Methods:
     referee: Referee
     _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
 
+    @property
+    def _n_votes(self) -> int:
+        return int(self.definition.get("votes", 1))
+
+    def _build(self, learner: str) -> Learner:
+        return build_learner(learner, self.definition.get("learner_options", {}).get(learner))
+
     def results(self) -> Iterator[RunResult]:
-        for variant in ("plain", "aligned", "centred", "cross_validated"):
+        for variant in ("plain", "aligned", "centred", "cross_validated", "oracle"):
             if variant not in self.definition["variants"]:
                 continue
             keys = [(learner, variant) for learner in self.definition["learners"]]
@@ -167,8 +182,10 @@ class _Methods:
         split, candidates = self.split, self.candidates
         if variant == "plain":
             return partial(self._learned, kernel=None)
+        if variant == "oracle":
+            return self._best_on_test
         if variant == "cross_validated":
-            trials = {learner: _Trial(learner) for learner in self.definition["learners"]}
+            trials = {name: _Trial(partial(self._build, name), self._n_votes) for name in self.definition["learners"]}
             for kernel in candidates:
                 self._try(kernel, list(trials.values()))
             return lambda key: self._chosen(key, trials[key[0]])
@@ -196,10 +213,17 @@ class _Methods:
             return result
         try:
             # The run's limit counts these seconds, the method's times do not.
-            tried = [self._learn(trial.learner, kernel)[0] for kernel in self.candidates]
+            tried = [self._learn(key[0], kernel)[0] for kernel in self.candidates]
         except Exception as error:
             return failed(error, key, kernel=result.columns["kernel"])
         return replace(result, columns={**result.columns, "test_selected": json.dumps(tried)})
+
+    def _best_on_test(self, key: tuple[str, str]) -> RunResult:
+        """Return the result of the kernel that is best on the test samples; trying the others counts for no time."""
+        results = [self._learned(key, kernel) for kernel in self.candidates]
+        without = [result for result in results if result.status is Status.FAILED]
+        accuracies = [[result.columns["accuracy"]] for result in results if not without]
+        return without[0] if without else results[best_of(np.array(accuracies))]
 
     def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> RunResult:
         words = "" if kernel is None else kernel_in_words(kernel, self.split.train.shape[1])
@@ -226,13 +250,13 @@ class _Methods:
             if kernel not in self._coordinates:
                 self._coordinates[kernel] = self.referee.timed(lambda: split.coordinates(kernel))
             (train, coordinates), prepared = self._coordinates[kernel]
-        projection, learning = self.referee.timed(lambda: learn_map(build_learner(learner), train, split.train_codes))
+        projection, learning = self.referee.timed(lambda: learn_map(self._build(learner), train, split.train_codes))
 
         def accuracy() -> float:
             test = split.test
             if kernel is not None and coordinates is not None:
                 test = coordinates.transform(split.test_pairs.gram(kernel, up_to_constant=True))
-            return split.accuracy_of(train @ projection, test @ projection)
+            return split.accuracy_of(train @ projection, test @ projection, self._n_votes)
 
         found, judging = self.referee.timed(accuracy)
         return found, len(projection), prepared.plus(learning).plus(judging)

@@ -18,10 +18,15 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.system import Cell, Config, Report, System
 from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of, report, unknown_names
 
-# The paper's three, and alignment of centred kernels, with the prefixes of their names.
-VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+# The paper's three, alignment of centred kernels, and the best kernel on test samples, with prefixes of names.
+VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak", "oracle": "ok"}
 # The number of a learner's table in the paper.
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
+AS_THEY_ARE = "as_they_are"
+# What is done to features first, by the training samples of a split.
+INPUTS = (AS_THEY_ARE, "standardised", "unit_range")
+# What an experiment may set otherwise than the paper's tables do.
+_SETTINGS = ("inputs", "votes", "learner_options")
 
 _CANDIDATES = {
     "type": "object",
@@ -42,6 +47,9 @@ SCHEMA: Config = {
         "training": by_dataset(integer(2), "number of training samples, by data set"),
         "cv_folds": integer(2, "folds of the cross validation"),
         "splits": integer(1, "random splits of each data set"),
+        "inputs": {"enum": [*INPUTS], "description": "what is done to features first, by the training samples"},
+        "votes": integer(1, "nearest neighbours that vote; by default one"),
+        "learner_options": {"type": "object", "additionalProperties": {"type": "object"}, "description": "by learner"},
         "test_selected": {
             "type": "array",
             "items": NAME,
@@ -132,9 +140,11 @@ class KPCATrickSystem(System):
         yield from unknown_names("test_selected", "data set", experiment.get("test_selected", ()), registry)
         for key in ("training", "candidates"):
             yield from unknown_names(key, "data set", experiment[key], [DEFAULT, *registry])
+        options = experiment.get("learner_options", {})
+        yield from unknown_names("learner_options", "learner", options, experiment["learners"])
         for learner in experiment["learners"]:
             try:
-                build_learner(learner)
+                build_learner(learner, options.get(learner))
             except InputError as error:
                 yield f"learners: {error}"
         for key, definition in experiment["candidates"].items():
@@ -172,6 +182,7 @@ class KPCATrickSystem(System):
                 "n_train": value_for(experiment["training"], dataset),
                 "n_folds": experiment["cv_folds"],
                 "test_selected": dataset in experiment.get("test_selected", ()),
+                **{key: experiment[key] for key in _SETTINGS if key in experiment},
             }
             (kernels,) = definition["candidates"].values()
             tuned = len(kernels) * definition["n_folds"] if "cross_validated" in variants else 0
