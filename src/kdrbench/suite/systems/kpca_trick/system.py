@@ -185,7 +185,7 @@ class KPCATrickSystem(System):
                 **{key: experiment[key] for key in _SETTINGS if key in experiment},
             }
             (kernels,) = definition["candidates"].values()
-            tuned = len(kernels) * definition["n_folds"] if "cross_validated" in variants else 0
+            tuned = len(kernels) * (definition["n_folds"] * ("cross_validated" in variants) + ("oracle" in variants))
             n_fits = len(learners) * (len(variants) + tuned)
             yield Cell(
                 dataset=dataset,
