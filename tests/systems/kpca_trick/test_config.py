@@ -21,6 +21,8 @@ FAULTS = [
     ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples: at most"),
     ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),
     ({"candidates": {"default": {}}}, f"{PLACE}.candidates.default must hold either 'sigmas' or 'degrees'; it holds n"),
+    ({"learner_options": {"nca": {"steps": 3}}}, f"{PLACE}.learners: unknown option of learner method 'nca'"),
+    ({"learner_options": {"ncaa": {}}}, f"{PLACE}.learner_options: unknown learner 'ncaa'"),
     ({"test_selected": ["x"]}, f"{PLACE}.test_selected: unknown data set 'x'"),
 ]
 
@@ -51,7 +53,7 @@ def test_the_hash_of_a_batch_covers_all_that_decides_its_results():
     small = {"datasets": ["iris"], "splits": 3, "training": {"default": 100}}
     (batch,) = grid_of("kpca_tables", **small).batches()
     assert Batch.from_json(batch.to_json()) == batch
-    for changes in ({"cv_folds": 4}, {"learners": ["dne"]}, {"training": {"default": 90}}, {"test_selected": []}):
+    for changes in ({"cv_folds": 4}, {"learners": ["dne"]}, {"training": {"default": 90}}, {"votes": 1}):
         (other,) = grid_of("kpca_tables", **small | changes).batches()
         assert other.sha256 != batch.sha256
     (same,) = grid_of("kpca_tables", **small, limits={"time_s": 9, "memory_mib": 9}).batches()
