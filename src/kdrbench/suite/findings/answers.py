@@ -46,7 +46,7 @@ from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
-_ONE_SOLVER = "A comparison needs two solvers beside controls; add another one to the experiment."
+_ONE_SOLVER = "It has one solver beside controls, and compares none."
 _WORDS = declared("words")
 
 
