@@ -115,12 +115,12 @@ def test_indicators_of_a_mixed_frame_are_one_feature(estimator):
 def test_steps_that_mix_columns_belong_to_the_projection():
     X, y = planted(80, [2.0, 2.0])
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = make_pipeline(PCA(3), InterpretableKDR(1))
+    model = make_pipeline(PCA(3), InterpretableKDR(1)).fit(frame, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named, plain = (bootstrap_angles(model, Z, y, n_resamples=20, random_state=0) for Z in (frame, X))
     np.testing.assert_allclose(named.importances, plain.importances)
-    assert named.encoded_names == named.feature_names == tuple("abcde")
+    assert named.encoded_names == named.feature_names == plain.feature_names == tuple("abcde")
     assert set(np.argsort(-named.importances)[:2]) == {0, 1}
 
 
