@@ -16,7 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import grouped_loadings
 from kdrbench.estimators.targets import AUTO, CLASSES, CONTINUOUS, TARGETS, is_continuous, plain_values, present_values
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import seed_of, with_taken_targets
+from kdrbench.inference.refits import seed_of, with_target_of
 from kdrbench.inference.resampling import (
     SCHEMES,
     encoded,
@@ -289,7 +289,7 @@ class LoadingsDisplay:
             made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(parts.given_names)}
             groups = {name: [parts.names[place] for place in places] for name, places in made.items() if len(places)}
         seed = seed_of(random_state)
-        subject = with_taken_targets(mapping, mapping)
+        subject = with_target_of(mapping, y)
         refits = refitted_projections(
             subject, X, y, parts, n_resamples=n_resamples, scheme=resampling, seed=seed, n_jobs=n_jobs
         )

@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing, check_array, resample
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import linear_map
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import classes_of, fitted, in_order, prepared, with_taken_targets
+from kdrbench.inference.refits import classes_of, fitted, in_order, prepared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, OneOf, check_value, whole
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
@@ -135,7 +135,7 @@ def bootstrap_angles(
     samples = X if isinstance(estimator, Pipeline) or not is_numeric(X) else check_array(X, input_name="X")
     subject, known, seed = prepared(estimator, samples, y, random_state)
     model = clone(subject).fit(samples, known)
-    parts, subject = encoded(model, samples, feature_names(X, estimator)), with_taken_targets(subject, model)
+    parts = encoded(model, samples, feature_names(X, estimator))
     reference = _directions(projection_of(parts.model, parts.features), estimator)
     refits = refitted_projections(
         subject, samples, known, parts, n_resamples=n_resamples, scheme=scheme, seed=seed, n_jobs=n_jobs
@@ -217,8 +217,8 @@ def _columns_of_any_name() -> Iterator[None]:
 class Encoded:
     """What the first ``n_steps`` steps of a fitted pipeline make of samples by columns: scaled, or as indicators.
 
-    ``features`` are n x m. ``given_names`` are those of X, ``names`` those of these columns, ``sources`` the places
-    of the columns of X of which they are made (-1: of none that varies), and ``model`` are the other steps.
+    ``features`` are n x m, with columns called ``names``, those of X ``given_names``. ``sources`` are the places of the
+    columns of X of which they are made (-1: of none that varies), and ``model`` are the other steps.
     """
 
     n_steps: int
