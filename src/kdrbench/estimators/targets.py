@@ -182,10 +182,15 @@ def coded_classes(labels: NDArray[Any], unless: str = "") -> tuple[NDArray[Any],
     """
     check_labels(labels, unless)
     classes, codes = np.unique(labels, return_inverse=True)
+    check_several(classes)
+    return classes, codes
+
+
+def check_several(classes: NDArray[Any]) -> None:
+    """Raise ``InputError`` for fewer than two classes."""
     if len(classes) < 2:
         count = counted(len(classes), "class", "classes")
         raise InputError(f"labels must name at least 2 classes, got {count}: {classes.tolist()}")
-    return classes, codes
 
 
 def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any], NDArray[Any] | None]:
