@@ -91,9 +91,9 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     traces = traces_of(rows, traces) if traces else None
     system, text = system_name(experiment), ""
     if system == ATLAS and traces is not None:
-        from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
+        from kdrbench.suite.systems.atlas.tables import cells_of_atlas, one_start
 
-        text = sentences(cells_of_atlas(rows, traces.parent / FINDINGS), config)[0]
+        text = one_start(cells_of_atlas(rows, traces.parent / FINDINGS))
     elif fixed := fixed_beside(config, name):
         # How its methods rank is on the page of the league.
         text = tuning_sentence(Tuning(runs[runs["experiment"] == fixed], rows))
