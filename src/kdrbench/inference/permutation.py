@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from kdrbench.errors import InputError, counted
-from kdrbench.estimators.targets import AUTO, TARGETS, missing_entries, plain_values
+from kdrbench.estimators.targets import AUTO, TARGETS, missing_entries, plain_values, type_of
 from kdrbench.inference.refits import (
     check_samples,
     classes_of,
@@ -26,7 +26,6 @@ from kdrbench.inference.refits import (
     in_order,
     prepared,
     seed_of,
-    type_of,
     with_shared_bandwidth,
 )
 from kdrbench.inference.statistics import Statistic, gamma_of, in_unit, rms_distance, statistic_of

@@ -14,8 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
-from kdrbench.estimators.targets import AUTO, CLASSES, CONTINUOUS, is_continuous, labels_with_unknown, plain_values
+from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV, targets
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 
@@ -43,10 +42,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def prepared(estimator: Any, X: Any, y: ArrayLike, random_state: Any) -> tuple[Any, NDArray[Any], int]:
-    """Return a seeded clone that takes parts of y as all of it, y as an array, and the seed.
-
-    Raises ``InputError`` for y of another length, or no estimator.
-    """
+    """Return a seeded clone that knows what y is, y as an array, and the seed; ``InputError`` where lengths differ."""
     check_samples(X, y)
     seed = seed_of(random_state)
     return with_target_of(seeded(estimator, seed), y), np.asarray(y), seed
@@ -61,15 +57,8 @@ def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
 
 def classes_of(y: Any) -> NDArray[Any] | None:
     """Return y where it is one column of class labels, by which samples can be stratified."""
-    known = None if y is None else plain_values(y)
-    return None if known is None or known.ndim != 1 or type_of(known) == CONTINUOUS else known
-
-
-def type_of(y: NDArray[Any]) -> str:
-    """Return what y is by itself, ``classes`` or ``continuous``; a guess warns of nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return CONTINUOUS if is_continuous(y) else CLASSES
+    known = None if y is None else targets.plain_values(y)
+    return known if known is not None and known.ndim == 1 and targets.type_of(known) == targets.CLASSES else None
 
 
 def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
@@ -90,7 +79,7 @@ def with_target_of(estimator: Any, y: Any) -> Any:
     for name, part in {"": estimator, **{f"{name}__": part for name, part in estimator.get_params().items()}}.items():
         if isinstance(part, InterpretableKDRCV) and part.estimator is None:
             taken[f"{name}estimator"] = InterpretableKDR(target=_target_of(y, part))
-        elif isinstance(target := getattr(part, "target", None), str) and target == AUTO:
+        elif isinstance(target := getattr(part, "target", None), str) and target == targets.AUTO:
             taken[f"{name}target"] = _target_of(y, part)
     return clone(estimator).set_params(**taken)
 
@@ -101,10 +90,10 @@ def _target_of(y: Any, part: Any) -> str:
     if hasattr(part, "target_type_"):
         return str(part.target_type_)
     if "target_kernel" in (getattr(part, "paradigm_params", None) or ()) or paradigm in ("unsupervised", "alternative"):
-        return AUTO
+        return targets.AUTO
     if paradigm == "semi_supervised":
-        return CONTINUOUS if labels_with_unknown(y, AUTO)[1] is None else CLASSES
-    return CONTINUOUS if is_continuous(plain_values(y)) else CLASSES
+        return targets.CONTINUOUS if targets.labels_with_unknown(y, targets.AUTO)[1] is None else targets.CLASSES
+    return targets.CONTINUOUS if targets.is_continuous(targets.plain_values(y)) else targets.CLASSES
 
 
 def in_order(calls: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
