@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(READY)
 	@# Runs come before reports, which then keep all cores at work to the end.
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules --prioritize merge
-	kdrbench status --results results/demo
+	kdrbench status results/demo
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
 papers: $(READY)

@@ -16,7 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import grouped_loadings
 from kdrbench.estimators.targets import AUTO, CLASSES, CONTINUOUS, TARGETS, is_continuous, plain_values, present_values
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import seed_of, with_taken_targets
+from kdrbench.inference.refits import seed_of, with_target_of
 from kdrbench.inference.resampling import (
     SCHEMES,
     encoded,
@@ -216,8 +216,6 @@ class LoadingsDisplay:
             raise InputError(f"loadings must be n_components x n_features, got shape {self.loadings.shape}")
         count = self.loadings.shape[1]
         names = [f"x{number}" for number in range(count)] if feature_names is None else list(map(str, feature_names))
-        if len(names) != count:
-            raise InputError(f"there are {count} features and {len(names)} feature_names; give one each")
         self.resampled = np.empty((0, *self.loadings.shape)) if resampled is None else np.asarray(resampled)
         if self.resampled.shape[1:] != self.loadings.shape:
             raise InputError(
@@ -282,16 +280,16 @@ class LoadingsDisplay:
         except NotFittedError:
             estimator = clone(estimator).fit(X, y)
         mapping = mapping_of(getattr(estimator, "best_estimator_", estimator))
-        parts = encoded(mapping, X)
+        parts = encoded(mapping, X, feature_names(X, estimator))
         rows = projection_of(parts.model, parts.features).T
         reference = principal_rows(rows)
         last = parts.model[-1] if hasattr(parts.model, "steps") else parts.model
         shares = getattr(last, "explained_objective_ratio_", getattr(last, "explained_variance_ratio_", None))
         if isinstance(groups, str):
-            made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(feature_names(X))}
+            made = {name: np.flatnonzero(parts.sources == place) for place, name in enumerate(parts.given_names)}
             groups = {name: [parts.names[place] for place in places] for name, places in made.items() if len(places)}
         seed = seed_of(random_state)
-        subject = with_taken_targets(mapping, mapping)
+        subject = with_target_of(mapping, y)
         refits = refitted_projections(
             subject, X, y, parts, n_resamples=n_resamples, scheme=resampling, seed=seed, n_jobs=n_jobs
         )

@@ -130,11 +130,11 @@ def test_compare_and_status_show_the_record_that_the_configuration_includes(pack
     done = kdrbench("compare", "dg", "ism_reference", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     assert "_reference" in json.dumps(json.loads(kdrbench("compare", "--json", "--results", tmp_path).stdout))
-    own = kdrbench("status", "--results", tmp_path)
+    own = kdrbench("status", tmp_path)
     assert own.exit_code == 0, own.output
     assert "reference" in own.stdout
     write_results(tmp_path, own_config() | {"include": str(tmp_path / "absent")})
-    own = kdrbench("status", "--results", tmp_path)
+    own = kdrbench("status", tmp_path)
     assert (own.exit_code, "(mine)" in own.stdout) == (0, True)
     assert "shown without the record that is included: there is no reference" in own.stderr
 

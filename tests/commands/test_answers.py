@@ -59,7 +59,7 @@ def test_compare_without_names_says_what_the_dashboard_says(results):
 def test_status_says_what_the_dashboard_says(results):
     frozen = json.loads((results / "config.json").read_text())
     (answer,) = answers_of(read_runs(results / "merged/first.csv"), frozen, results / "traces")
-    plain = said(results, "status")
+    plain = kdrbench("status", results).output
     assert f"\n{answer.question} (first)\n  {answer.text}\n" in plain
     # Who beats whom is said by compare.
     assert "best in" not in plain

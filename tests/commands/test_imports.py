@@ -45,7 +45,7 @@ def test_help_loads_nothing():
     [
         (["merge", "{}/config.json", "first", "--results", "{}", "--out", "{}/again.csv"], {*ALGEBRA, "jsonschema"}),
         (["reports", "first", "--results", "{}", "--out", "{}/reports"], {*ALGEBRA, "jsonschema", "pandas"}),
-        (["status", "--results", "{}"], {*ALGEBRA, "jsonschema", "pandas"}),
+        (["status", "{}"], {*ALGEBRA, "jsonschema", "pandas"}),
         (
             ["reports", "figures/first_cost_against_time", "first", "--results", "{}", "--out", "{}/reports"],
             {*ALGEBRA, "jsonschema", "pandas", "matplotlib"},

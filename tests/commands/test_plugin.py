@@ -29,7 +29,7 @@ def test_what_is_written_passes_its_own_tests(tmp_path):
     folder = tmp_path / "made"
     names = {kind: f"my_{kind.replace('-', '_')}" for kind in KINDS}
     for kind, name in names.items():
-        done = kdrbench("new", kind, name, "--into", folder)
+        done = kdrbench("new", kind, name, "--out", folder)
         assert done.exit_code == 0, done.output
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "-W", "error", "--rootdir", tmp_path, folder]
     tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
@@ -45,7 +45,7 @@ def test_what_is_written_passes_its_own_tests(tmp_path):
 
 def test_nothing_is_written_over(tmp_path):
     (tmp_path / "test_mine.py").write_text("mine")
-    done = kdrbench("new", "solver", "mine", "--into", tmp_path)
+    done = kdrbench("new", "solver", "mine", "--out", tmp_path)
     assert done.exit_code == 2
     assert f"{tmp_path / 'test_mine.py'} is there already; choose another name, or move it away" in done.output
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"test_mine.py": "mine"}
@@ -86,7 +86,7 @@ def test_options_reach_the_plug_in(tmp_path):
 
 @pytest.mark.parametrize("around", ["scipy", "pymanopt", pytest.param("program", marks=pytest.mark.whole)])
 def test_a_solver_around_an_optimiser_keeps_the_contract(tmp_path, around):
-    assert kdrbench("new", "solver", "mine", "--around", around, "--into", tmp_path).exit_code == 0
+    assert kdrbench("new", "solver", "mine", "--around", around, "--out", tmp_path).exit_code == 0
     place = tmp_path / "mine.py"
     assert not [str(finding) for finding in check(find_subject(str(place))) if finding.fault]
     problem = known_problem()
@@ -101,7 +101,7 @@ def test_a_solver_around_an_optimiser_keeps_the_contract(tmp_path, around):
 
 
 def test_the_message_of_an_optimiser_is_no_verdict(tmp_path):
-    kdrbench("new", "solver", "mine", "--around", "scipy", "--into", tmp_path)
+    kdrbench("new", "solver", "mine", "--around", "scipy", "--out", tmp_path)
     problem = known_problem()
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
     solver = build_solver({"method": str(tmp_path / "mine.py"), "max_iterations": 1, "tolerance": 1e-12})
@@ -109,7 +109,7 @@ def test_the_message_of_an_optimiser_is_no_verdict(tmp_path):
     assert result.status == "stalled"
     assert re.match("BFGS ended after 1 iterations: Maximum number of iterations .* stationarity is", result.message)
     program = '-c "input(); print(1)"'
-    kdrbench("new", "solver", "other", "--around", "program", "--into", tmp_path)
+    kdrbench("new", "solver", "other", "--around", "program", "--out", tmp_path)
     broken = {"method": str(tmp_path / "other.py"), "command": f"{sys.executable} {program}"}
     with pytest.raises(InputError, match=r"asked for F at 0 numbers.*it must give the 26 of a d x q matrix"):
         solve(build_solver(broken), problem, start, Monitor())

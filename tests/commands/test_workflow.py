@@ -69,7 +69,7 @@ def test_an_experiment_missing_in_the_configuration_is_named(results):
 
 
 def test_the_status_is_read_from_rows(results):
-    done = kdrbench("status", "--results", results)
+    done = kdrbench("status", results)
     assert done.exit_code == 0, done.output
     cell, _, summary = done.stdout.splitlines()
     assert cell.startswith("e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; run 0 failed: not well; 1 run to")
@@ -79,9 +79,9 @@ def test_the_status_is_read_from_rows(results):
 def test_the_status_of_the_only_configuration_needs_no_name(results):
     (results / "demo").mkdir()
     (results / "config.json").rename(results / "demo" / "config.json")
-    assert kdrbench("status", "--results", results).exit_code == 0
-    assert kdrbench("status", "--results", results, "--name", "demo").exit_code == 0
-    done = kdrbench("status", "--results", results, "--name", "mine")
+    assert kdrbench("status", results).exit_code == 0
+    assert kdrbench("status", results, "--name", "demo").exit_code == 0
+    done = kdrbench("status", results, "--name", "mine")
     assert (done.exit_code, "config.json is not there: start the workflow" in done.stderr) == (2, True)
     assert "those with a name: demo (--name demo)" in done.stderr
 

@@ -1,6 +1,7 @@
 """Faults of plug-ins are found, and what comes with kdrbench has none."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -129,8 +130,7 @@ OBEDIENCE_FAULTS = [
 def test_a_solver_that_hangs_or_dies_is_a_finding(tmp_path, line, limit_s, fault, advice):
     text = f"import os\n{changed(SOLVER, *first(line))}"
     found = finding("feasibility", written(tmp_path, "solver", text), limit_s)
-    assert found.fault == fault
-    assert found.advice.startswith(advice)
+    assert (found.fault, found.advice[: len(advice)]) == (fault, advice)
 
 
 KERNEL_FAULTS = [
@@ -182,8 +182,10 @@ def test_a_fault_is_found_with_advice(tmp_path, kind, text, name, edit, fault, a
 
 
 def test_a_sound_baseline_passes_every_check(tmp_path):
-    for one in contract_of(written(tmp_path, "baseline", BASELINE)).all_checks():
-        one.ask()
+    # A process that others have started ends meanwhile.
+    with subprocess.Popen("true"):
+        for one in contract_of(written(tmp_path, "baseline", BASELINE)).all_checks():
+            one.ask()
 
 
 def test_checks_end_where_the_api_is_at_fault(tmp_path):
@@ -193,8 +195,7 @@ def test_checks_end_where_the_api_is_at_fault(tmp_path):
 
 def test_paths_and_names_say_what_kind_they_are(tmp_path):
     paths = write_all(tmp_path)
-    kinds = {"solver": "solver", "kernel": "kernel", "data": "dataset", "learner": "metric-learner"}
-    for name, kind in kinds.items():
+    for name, kind in {"solver": "solver", "kernel": "kernel", "data": "dataset", "learner": "metric-learner"}.items():
         assert find_subject(str(paths[name])).kind == kind
     for name, kind in {"ism": "solver", "gaussian": "kernel", "wine": "dataset", "nca": "metric-learner"}.items():
         assert find_subject(name).kind == kind
@@ -255,6 +256,5 @@ def test_own_plug_ins_keep_their_contract(kind, name):
     ("kind", "file"), [("solver", "solver"), ("kernel", "kernel"), ("dataset", "data"), ("metric-learner", "learner")]
 )
 def test_plug_ins_from_files_pass_every_check(kind, file, tmp_path):
-    findings = list(check(Subject(kind, str(write_all(tmp_path)[file]))))
-    assert [finding.fault for finding in findings] == [""] * len(findings)
-    assert len(findings) >= 6
+    faults = [finding.fault for finding in check(Subject(kind, str(write_all(tmp_path)[file])))]
+    assert (set(faults), len(faults) >= 6) == ({""}, True)

@@ -65,8 +65,7 @@ def _constraints(factor: Any) -> tuple[Any, float]:
         for _ in range(4):
             chosen = rng.choice(n, width, replace=False)
             given = chosen if width == 1 else chosen[None, :]
-            value = build(n, given, "=", 0.0).values(other)[0]
-            parts.append(build(n, given, sense, value))
+            parts.append(build(n, given, sense, build(n, given, "=", 0.0).values(other)[0]))
     return join(*parts), float(np.square(other).sum())
 
 
@@ -79,8 +78,7 @@ def _low_rank(rank: int, sweeps: int, divergence: str, *, traced: bool = False, 
     options["stopping"] = Stopping(1e-10, 1e-10, sweeps)
     factor = samples(20, rank)[0] if rank < 20 else np.eye(20) + 0.1 * samples(20, 20)[0]
     asked, trace = _constraints(factor)
-    if traced:
-        options["trace"] = trace
+    options |= {"trace": trace} if traced else {}
     return _kernel_numbers(learn_kernel(factor, asked, divergence=divergence, **options))
 
 
@@ -105,8 +103,7 @@ def _correlations() -> dict[str, Any]:
     kernel = np.eye(8) + 0.9 * np.cos(np.arange(64.0)).reshape(8, 8)
     kernel = kernel + kernel.T
     near = factor_of(kernel @ kernel, 4)
-    found = nearest_correlation(kernel @ kernel)
-    return {"factor": near @ near.T, "nearest": found.kernel}
+    return {"factor": near @ near.T, "nearest": nearest_correlation(kernel @ kernel).kernel}
 
 
 def _of_learner(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -119,11 +116,10 @@ def _of_learner(name: str, options: dict[str, Any]) -> dict[str, Any]:
 def _by_kernel_tricks() -> dict[str, Any]:
     features, codes = samples()
     gram = gram_matrix(Gaussian(1.5), features)
-    solution = kdne(gram, codes, n_components=2)
     pushed = lmnn_objective(features, codes, 2)
     coordinates = kernel_pca(gram, 3).transform(gram)
     return {
-        "KDNE": solution.values[:2],
+        "KDNE": kdne(gram, codes, n_components=2).values[:2],
         "LMNN value": pushed.value_and_gradient(np.eye(6))[0],
         "LMNN": pushed.value_and_gradient(np.eye(6))[1],
         "coordinates": np.linalg.norm(coordinates[:, None] - coordinates, axis=2),
@@ -138,26 +134,17 @@ def _chosen_kernels() -> dict[str, Any]:
     return {"chosen": grid.index(chosen), "accuracies": accuracies, "aligned": weights[0], "centred": weights[1]}
 
 
-def _projected(name: str) -> dict[str, Any]:
+def _projected(name: str, **options: Any) -> dict[str, Any]:
     """Return distances of what a reducer projects, which no sign or rotation changes."""
     data = bundled("wine", 60)
     features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
     with _stand_in_for_umap():
-        shown = build_reducer(name, 2, 1).fit(features, data.labels).transform(features)
+        shown = build_reducer(name, 2, 1).set_params(**options).fit(features, data.labels).transform(features)
     return {"distances": np.linalg.norm(shown[:, None] - shown, axis=2), "components": shown.shape[1]}
 
 
-def _many_starts(name: str) -> dict[str, Any]:
-    """Return what a reducer finds in many features, where it draws further starts."""
-    model = build_reducer(name, 3, 1).fit(*samples(200, 45))
-    return {"objective": model.objective_, "iterations": model.n_iter_}
-
-
-def _early_end(name: str) -> dict[str, Any]:
-    """Return what a reducer finds in a tangent space of more than 400 dimensions, in which fits end early."""
-    features, codes = samples(100, 90)
-    # Neighbouring features are nearly the same: F is flat.
-    model = build_reducer(name, 5, 1).fit(np.cumsum(features, axis=1), codes)
+def _in_many_features(name: str, n_components: int, features: Any, codes: Any) -> dict[str, Any]:
+    model = build_reducer(name, n_components, 1).fit(features, codes)
     # A control holds the model that it has fitted to shuffled labels.
     model = getattr(model, "estimator_", model)
     return {"objective": model.objective_, "iterations": model.n_iter_}
@@ -211,6 +198,9 @@ def _judged() -> dict[str, Any]:
 
 
 _DIVERGENCES = ("burg", "von_neumann")
+_ON_LANDMARKS = {"estimator__n_landmarks": 20, "estimator__learner_params": {"max_iterations": 4}}
+_MANY_FEATURES = "kdr_polynomial", 3, *samples(200, 45)
+_FLAT = 5, np.cumsum(samples(100, 90)[0], axis=1), samples(100, 90)[1]
 
 
 def _projected_kernel(name: str, divergence: str, solver: str, *given: Any, **options: Any) -> Canary:
@@ -244,9 +234,13 @@ CANARIES = [
     canary("learner kernel tricks", "learner/dne learner/nca learner/lmnn selection/plain", _by_kernel_tricks),
     canary("selection kernels", "selection/cross_validated selection/aligned learner/dne", _chosen_kernels),
     *(canary(f"reducer {name}", f"reducer/{name}", _projected, name) for name in METHODS),
-    canary("reducer kdr_polynomial in many features", "reducer/kdr_polynomial", _many_starts, "kdr_polynomial"),
+    # The league takes landmarks for more samples than a canary can have.
+    canary("reducer kpca_trick on landmarks", "reducer/kpca_trick", _projected, "kpca_trick", **_ON_LANDMARKS),
+    # Where further starts are drawn; and where F is flat, as neighbouring features are nearly the same, and q (d - q)
+    # is more than 400, so that fits end early.
+    canary("reducer kdr_polynomial in many features", "reducer/kdr_polynomial", _in_many_features, *_MANY_FEATURES),
     *(
-        canary(f"reducer {name} in many features", f"reducer/{name}", _early_end, name)
+        canary(f"reducer {name} in many features", f"reducer/{name}", _in_many_features, name, *_FLAT)
         for name in ("kdr_gaussian", "shuffled_kdr")
     ),
     *(canary(f"baseline {name}", f"baseline/{name}", _of_baseline, name) for name in BASELINES),

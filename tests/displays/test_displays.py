@@ -48,8 +48,7 @@ class Turned(TransformerMixin, BaseEstimator):
 
 def test_alignment_undoes_rotations():
     features = np.random.default_rng(1).standard_normal((30, 5))
-    options = {"n_resamples": 8, "random_state": 0}
-    turned = LoadingsDisplay.from_estimator(Turned(), features, **options)
+    turned = LoadingsDisplay.from_estimator(Turned(), features, n_resamples=8, random_state=0)
     lower, upper = turned.intervals()
     # The plane is the same in each fit, so that all that is left is rounding.
     np.testing.assert_allclose(lower, turned.loadings, atol=1e-13)
@@ -86,15 +85,18 @@ def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
     assert not hasattr(model[-1], "classes_")
-    scaled = InterpretableKDR(2, kernel="linear").fit(StandardScaler().fit_transform(X), Y)
+    scaler = StandardScaler().fit(X)
+    scaled = InterpretableKDR(2, kernel="linear").fit(scaler.transform(X), Y)
+    assert scaled.loadings_frame(feature_names=scaler.get_feature_names_out()).index.equals(X.columns)
     np.testing.assert_allclose(display.loadings, scaled.components_, atol=1e-12)
     heaviest = np.argsort(-(scaled.explained_objective_ratio_ @ scaled.components_**2))[:4]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == X.columns[heaviest].tolist()
     # Points are at the loadings, in the order of the names.
     drawn = display.ax_.get_lines()[1].get_xdata()
     np.testing.assert_allclose(drawn, scaled.components_[0, heaviest])
-    again = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, random_state=0)
+    again = LoadingsDisplay.from_estimator(model.fit(X, Y), X.to_numpy(), Y, n_resamples=3, random_state=0)
     np.testing.assert_array_equal(again.resampled, display.resampled)
+    assert again.feature_names == display.feature_names
 
 
 def test_what_a_search_has_chosen_is_shown():
@@ -112,8 +114,7 @@ def test_an_embedding_is_drawn_by_class_or_target():
     figure, ax = plt.subplots()
     named = WINE.target_names[Y]
     display = EmbeddingDisplay.from_estimator(model, X.to_numpy(), named, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
+    assert (display.ax_, display.figure_) == (ax, figure)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == WINE.target_names.tolist()
     mapped = X.to_numpy() @ model.components_.T
     for name, points in zip(WINE.target_names, ax.collections, strict=True):
@@ -126,8 +127,7 @@ def test_an_embedding_is_drawn_by_class_or_target():
     for fit, y, is_scale in ((target.fit(X, Y), Y, True), (model, 9 * np.arange(178), False), (model, X["hue"], True)):
         shown = EmbeddingDisplay.from_estimator(fit, X.to_numpy() if fit is model else X, y)
         assert (shown.ax_.get_legend() is None) == is_scale
-    one = EmbeddingDisplay(embedding=mapped[:, :1], y=Y).plot()
-    assert one.ax_.get_ylabel() == "samples"
+    assert EmbeddingDisplay(embedding=mapped[:, :1], y=Y).plot().ax_.get_ylabel() == "samples"
     pandas = model.set_output(transform="pandas")
     np.testing.assert_allclose(EmbeddingDisplay.from_estimator(pandas, X.to_numpy()).embedding, mapped)
 

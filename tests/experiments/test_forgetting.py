@@ -173,7 +173,7 @@ def test_why_compares_with_the_files_as_they_are_now(results):
     done = kdrbench("why", "first", "--results", folder)
     assert "first/wine/gaussian/ism: 2 runs out of date: its definition changed" in done.stdout
     assert "the configuration has changed since the workflow was started" in done.stderr
-    assert "8 of 8 runs ended" in (said := kdrbench("status", "--results", folder)).stdout
+    assert "8 of 8 runs ended" in (said := kdrbench("status", folder)).stdout
     assert "4 of them out of date" in said.stdout
     source.write_text("seed: [")
     assert kdrbench("why", "--results", folder).stdout == "8 runs up to date, none to make\n"

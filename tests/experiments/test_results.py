@@ -94,7 +94,7 @@ def test_what_is_read_of_a_record_needs_neither_its_solvers_nor_its_data(tmp_pat
         shutil.rmtree(place / "traces", ignore_errors=True)
     assert not (tmp_path / "ran").exists()
     (tmp_path / "evil.py").unlink()
-    done = kdrbench("status", "--results", place)
+    done = kdrbench("status", place)
     assert (done.exit_code, "only answers are shown" in done.stderr, "DG reaches" in done.stdout) == (0, True, True)
 
 

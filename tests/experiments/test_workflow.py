@@ -226,7 +226,7 @@ def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert closing_line("results/mine", "reports/mine") == ""
     Path("reports/mine").mkdir(parents=True)
-    where = "tables and figures are in reports/mine; `kdrbench status --results results/mine` sums them up."
+    where = "tables and figures are in reports/mine; `kdrbench status results/mine` sums them up."
     assert closing_line("results/mine", "reports/mine") == f"kdrbench: {where}"
     Path("reports/mine/dashboard.html").touch()
     assert closing_line("results/mine", "reports/mine").startswith(

@@ -71,7 +71,7 @@ def test_the_matrix_counts_compares_and_orders(race):
     # Controls have no place, and one solver has no matrix.
     runs, folder = race
     assert matrix(runs, folder, ["gm"]).solvers == ("ism", "dg")
-    assert matrix(runs[runs["method"] == "ism"], folder) is None
+    assert answer(runs[runs["method"] == "ism"], folder).text == "It has one solver beside controls, and compares none."
 
 
 def test_disturbed_times_are_an_indication(race):

@@ -96,9 +96,7 @@ def seed_drawn(random_state):
 def test_a_clear_shift_is_found_by_whatever_learns(estimator, y):
     assert permutation_test(estimator, SHIFTED, y, n_permutations=39, random_state=0).p_value == 1 / 40
     noise = permutation_test(estimator, NOISE, y, n_permutations=39, max_exceedances=3, random_state=0)
-    assert noise.p_value > 0.05
-    assert len(noise.null) < 39
-    assert noise.p_value == 3 / len(noise.null)
+    assert 3 / 39 < noise.p_value == 3 / len(noise.null)
 
 
 def test_what_separates_labels_drawn_at_random_is_seen_through():
@@ -128,18 +126,19 @@ def test_the_result_does_not_depend_on_the_number_of_jobs():
     with parallel_config("threading"):
         several = permutation_test(PCA(2), NOISE, LABELS, n_jobs=3, **options)
     np.testing.assert_array_equal(alone.null, several.null)
-    assert alone.p_value == several.p_value
 
 
 def test_other_statistics_and_data_frames():
     frame = pd.DataFrame(SHIFTED, columns=list("abcde"))
     options = {"n_permutations": 19, "random_state": 0}
-    found = permutation_test(PCA(1), frame, LABELS, statistic="accuracy", **options)
-    assert 0.5 < found.statistic <= 1.0
+    assert 0.5 < permutation_test(PCA(1), frame, LABELS, statistic="accuracy", **options).statistic <= 1.0
     first = permutation_test(PCA(1), frame, LABELS, statistic=lambda model, X, y: abs(X.a @ (y - 0.5)), **options)
     assert first.p_value == 0.05
     continuous = SHIFTED[:, 0] ** 2
     assert permutation_test(PCA(3), SHIFTED, continuous, **options).p_value == 0.05
+    # What a statistic fits to a part of y takes that for what all of y is.
+    options["statistic"] = lambda model, *_: float(model.target == "classes")
+    assert permutation_test(InterpretableKDR(1), frame, LABELS, **options).statistic == 1.0
 
 
 def hsic_by_loops(Z, y):
@@ -212,6 +211,5 @@ class Nothing(BaseEstimator):
     ],
 )
 def test_errors(change, message):
-    arguments = {"estimator": PCA(1), "X": NOISE, "y": LABELS, **change}
     with pytest.raises(InputError, match=message):
-        permutation_test(**arguments)
+        permutation_test(**{"estimator": PCA(1), "X": NOISE, "y": LABELS, **change})

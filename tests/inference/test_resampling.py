@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, KernelPCA
@@ -15,6 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
 from kdrbench.inference import atlas, bootstrap_angles, choose_n_components, held_out_test, linear_time_hsic
 from kdrbench.inference.components import _permuted_rests
+from kdrbench.reduction import SIR
 
 
 def planted(n_samples, strengths, seed=0, n_features=5):
@@ -67,8 +69,7 @@ def test_units_and_scaling_in_a_pipeline_and_what_is_linear():
     np.testing.assert_allclose(others.importance_intervals, metres.importance_intervals, rtol=1e-6, atol=1e-12)
     by_hand = bootstrap_angles(lda, StandardScaler().fit_transform(X), y, **options)
     np.testing.assert_allclose(metres.importances, by_hand.importances, rtol=1e-9)
-    one_hot = np.eye(2)[y]
-    assert bootstrap_angles(PLSRegression(1), X, one_hot, **options).projection.shape == (5, 1)
+    assert bootstrap_angles(PLSRegression(1), X, np.eye(2)[y], **options).projection.shape == (5, 1)
     nca = NeighborhoodComponentsAnalysis(1, max_iter=3)
     assert bootstrap_angles(nca, X, y, **options, scheme="half").angles_deg.shape == (1, 2)
 
@@ -102,25 +103,24 @@ def test_indicators_of_a_mixed_frame_are_one_feature(estimator):
     found = bootstrap_angles(estimator, X, y, n_resamples=20, scheme="half", random_state=0)
     assert found.feature_names == ("noise", "colour", "size", "other")
     assert found.importances.sum() == pytest.approx(2.0)
-    assert set(np.argsort(-found.importances)[:2]) == {1, 2}
+    heaviest = np.argsort(-found.importances)[:2]
+    assert set(heaviest) == {1, 2}
     # Halves without the rarest colour have one feature less.
     assert len(found.encoded_names) == len(found.projection) == 7
     lengths = (found.projection**2).sum(axis=1)
     assert found.importances[1] == pytest.approx(lengths[3:].sum())
-    assert found.to_frame().index[:2].tolist() == [
-        found.feature_names[place] for place in np.argsort(-found.importances)[:2]
-    ]
+    assert found.to_frame().index[:2].tolist() == [found.feature_names[place] for place in heaviest]
 
 
 def test_steps_that_mix_columns_belong_to_the_projection():
     X, y = planted(80, [2.0, 2.0])
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = make_pipeline(PCA(3), InterpretableKDR(1))
+    model = make_pipeline(PCA(3), InterpretableKDR(1)).fit(frame, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named, plain = (bootstrap_angles(model, Z, y, n_resamples=20, random_state=0) for Z in (frame, X))
     np.testing.assert_allclose(named.importances, plain.importances)
-    assert named.encoded_names == named.feature_names == tuple("abcde")
+    assert named.encoded_names == named.feature_names == plain.feature_names == tuple("abcde")
     assert set(np.argsort(-named.importances)[:2]) == {0, 1}
 
 
@@ -143,14 +143,18 @@ def test_text_that_says_nothing_is_not_stable():
     assert not found.stable_features[1]
 
 
-def test_resamples_of_few_values_are_targets_as_all_are():
+@pytest.mark.parametrize("learner", [InterpretableKDR(1), SIR(1), InterpretableKDRCV([1], param_grid={}, cv=2)])
+def test_parts_of_few_values_are_targets_as_all_are(learner):
     X = np.random.default_rng(0).standard_normal((40, 3))
     y = np.rint(48 + 14 * X[:, 0])
+    known = {"target": "continuous"}
+    known = known if hasattr(learner, "target") else {"estimator": InterpretableKDR(**known)}
+    knows, halves = clone(learner).set_params(**known), {"n_resamples": 20, "scheme": "half", "random_state": 0}
+    named, held = bootstrap_angles(knows, X, y, **halves), held_out_test(knows, X, y, random_state=0)
     with pytest.warns(UserWarning, match="y has 26 different whole numbers of 40 samples and is taken as a continuous"):
-        found = bootstrap_angles(InterpretableKDR(1), X, y, n_resamples=20, scheme="half", random_state=0)
-    model = InterpretableKDR(1, target="continuous")
-    named = bootstrap_angles(model, X, y, n_resamples=20, scheme="half", random_state=0)
-    np.testing.assert_array_equal(found.angle_draws_deg, named.angle_draws_deg)
+        found = bootstrap_angles(learner, X, y, **halves), held_out_test(learner, X, y, random_state=0)
+    np.testing.assert_array_equal(found[0].angle_draws_deg, named.angle_draws_deg)
+    np.testing.assert_array_equal(found[1].null, held.null)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,6 @@ def test_resamples_of_few_values_are_targets_as_all_are():
 )
 def test_projections_without_intervals(estimator, message):
     X, y = planted(60, [0.5])
-
     with pytest.raises(InputError, match=message):
         bootstrap_angles(estimator, X, y, n_resamples=20, random_state=0)
 
@@ -196,8 +199,7 @@ def test_components_of_pipelines_and_limits():
     X, y = planted(80, [3.0])
     model = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis())
     found = choose_n_components(model, X, y, max_components=1, n_permutations=19, random_state=0)
-    assert found.n_components == 1
-    assert len(found.tests) == 1
+    assert (found.n_components, len(found.tests)) == (1, 1)
     with pytest.raises(InputError, match=r"alpha = 0.05 needs n_permutations of at least 19"):
         choose_n_components(model, X, y, n_permutations=18)
     for alpha in (1.0, np.nan):

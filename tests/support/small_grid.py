@@ -78,7 +78,7 @@ class Workflow:
 
     def status(self):
         """Return what ``kdrbench status`` says of the small grid."""
-        return self.kdrbench("status", "--results", self.folder / "results", "--name", "small")
+        return self.kdrbench("status", self.folder / "results", "--name", "small")
 
     def kdrbench(self, *words):
         """Return what a command of kdrbench prints."""

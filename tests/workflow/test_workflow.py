@@ -99,7 +99,7 @@ def test_the_users_configuration_keeps_its_reports_apart(finished):
     before = (finished.tables / "ikdr.csv").read_bytes()
     done = finished.succeed("--", "mine", **changes)
     assert (finished.folder / "reports/mine/mine.html").exists()
-    assert "tables and figures are in reports/mine; `kdrbench status --results results/mine`" in done.stderr
+    assert "tables and figures are in reports/mine; `kdrbench status results/mine`" in done.stderr
     assert (finished.tables / "ikdr.csv").read_bytes() == before
     assert finished.planned() == {}
 

@@ -105,9 +105,11 @@ def grouped_loadings(
 
     ``groups`` maps a new name to those of its features, whose first one's place it takes. Others stay as they are.
 
-    Raises ``InputError`` for ``groups`` of another type, a feature that does not exist or is in two groups, and a group
-    called like another one.
+    Raises ``InputError`` unless each feature has a name, for ``groups`` of another type, a feature that does not exist
+    or is in two groups, and a group called like another one.
     """
+    if len(names) != loadings.shape[-1]:
+        raise InputError(f"there are {loadings.shape[-1]} features and {len(names)} feature_names; give one each")
     if not isinstance(groups, Mapping):
         raise InputError(f"groups must map new names to names of features, got {type(groups).__name__}")
     group_of = {feature: group for group, features in groups.items() for feature in features}

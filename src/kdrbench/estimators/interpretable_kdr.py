@@ -237,17 +237,24 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
 
-    def loadings_frame(self, groups: Mapping[str, Sequence[str]] | None = None) -> Any:
+    def loadings_frame(
+        self, groups: Mapping[str, Sequence[str]] | None = None, *, feature_names: Sequence[str] | None = None
+    ) -> Any:
         """Return W as a frame of pandas, n_features x n_components, with the names of the features and components.
 
         ``groups`` maps names to features, such as the indicators of one column, that get one row together: the roots of
-        the sums of their squares.
+        the sums of their squares. ``feature_names`` are by default those of the frame that was fitted. Behind steps
+        that make arrays, give those of the ``pipeline``: ``pipeline[:-1].get_feature_names_out()``.
+
+        Raises ``InputError`` unless each feature has a name, and as :class:`kdrbench.displays.LoadingsDisplay` does for
+        ``groups``.
         """
         check_is_fitted(self)
         with needed_for("loadings_frame"):
             import pandas as pd
-        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-        loadings, names = grouped_loadings(self.components_, names, {} if groups is None else groups)
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        loadings, names = grouped_loadings(self.components_, feature_names, {} if groups is None else groups)
         return pd.DataFrame(loadings.T, index=names, columns=self.get_feature_names_out())
 
     def transform(self, X: Any) -> Any:

@@ -16,7 +16,7 @@ from kdrbench import lowrank
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LEAST_SPREAD, LabelledTransformer
 from kdrbench.estimators.definitions import PRECOMPUTED, Count, Options, kernel_definition, pairwise_kernel
-from kdrbench.estimators.targets import coded_classes
+from kdrbench.estimators.targets import check_several
 from kdrbench.kernels import Kernel, gram_matrix
 from kdrbench.kernels.family import FloatArray, pairing_block
 from kdrbench.parameters import (
@@ -111,7 +111,7 @@ class LowRankKernelLearner(LabelledTransformer):
         self.__dict__.pop("classes_", None)
         if constraints is None:
             features, labels = self._labelled(X, y)
-            coded_classes(labels)
+            check_several(self.classes_)
             self._learn(features, labels)
         elif isinstance(constraints, lowrank.Constraints):
             features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)

@@ -59,9 +59,7 @@ def present_values(y: Any, *, may_be_unknown: bool = False) -> NDArray[Any]:
     """
     values = plain_values(y)
     if (missing := missing_entries(values)).any():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            may_be_unknown = may_be_unknown and not is_continuous(values[~missing])
+        may_be_unknown = may_be_unknown and type_of(values[~missing]) == CLASSES
         advice = ", or learn from all with InterpretableKDR(paradigm='semi_supervised')" if may_be_unknown else ""
         raise InputError(
             f"Input y contains NaN or None: {counted(int(missing.sum()), 'missing value')}, the first in row "
@@ -90,6 +88,13 @@ def is_continuous(y: NDArray[Any], target: str = AUTO) -> bool:
     if not np.equal(y, np.floor(y)).all():
         return True
     return any([_is_target_of_whole_numbers(column) for column in np.atleast_2d(y.T)])
+
+
+def type_of(y: NDArray[Any]) -> str:
+    """Return what y is by itself, ``classes`` or ``continuous``; a guess warns of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return CONTINUOUS if is_continuous(y) else CLASSES
 
 
 def _is_target_of_whole_numbers(column: NDArray[Any]) -> bool:
@@ -182,10 +187,15 @@ def coded_classes(labels: NDArray[Any], unless: str = "") -> tuple[NDArray[Any],
     """
     check_labels(labels, unless)
     classes, codes = np.unique(labels, return_inverse=True)
+    check_several(classes)
+    return classes, codes
+
+
+def check_several(classes: NDArray[Any]) -> None:
+    """Raise ``InputError`` for fewer than two classes."""
     if len(classes) < 2:
         count = counted(len(classes), "class", "classes")
         raise InputError(f"labels must name at least 2 classes, got {count}: {classes.tolist()}")
-    return classes, codes
 
 
 def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any], NDArray[Any] | None]:

@@ -22,7 +22,7 @@ from kdrbench.inference.permutation import (
     sequential_test,
 )
 from kdrbench.inference.refits import in_order, prepared
-from kdrbench.inference.resampling import encoded, is_numeric, projection_of
+from kdrbench.inference.resampling import encoded, feature_names, is_numeric, projection_of
 from kdrbench.inference.statistics import statistic_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value, optional, whole
@@ -96,7 +96,7 @@ def choose_n_components(
     subject, known, seed = prepared(estimator, X, y, random_state)
     if not is_numeric(X):
         # Of a mixed frame the last steps learn from what the first ones make of it.
-        parts = encoded(clone(subject).fit(X, known), X)
+        parts = encoded(clone(subject).fit(X, known), X, feature_names(X))
         X, subject = parts.features, clone(parts.model)
     features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
     n_features = features.shape[1]

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from kdrbench.errors import InputError, counted
-from kdrbench.estimators.targets import missing_entries, plain_values
+from kdrbench.estimators.targets import AUTO, TARGETS, missing_entries, plain_values, type_of
 from kdrbench.inference.refits import (
     check_samples,
     classes_of,
@@ -196,6 +196,7 @@ def linear_time_hsic(
     n_permutations: int = 999,
     max_exceedances: int | None = 20,
     random_state: Any = None,
+    target: str = AUTO,
 ) -> PermutationTest:
     """Test whether features X (n x d) and labels or targets y depend on each other, in O(n) time and memory.
 
@@ -207,7 +208,8 @@ def linear_time_hsic(
     This tests the features themselves. A projection that was learned from the same samples depends on their labels
     whether or not these mean anything: use :func:`held_out_test` or :func:`permutation_test`.
 
-    Parameters are those of :func:`.permutation_test`; ``n_frequencies`` is m. Raises ``InputError`` for values that are
+    Parameters are those of :func:`.permutation_test`; ``n_frequencies`` is m, and ``target`` says what y is, as that of
+    :class:`.InterpretableKDR`. Raises ``InputError`` for values that are
     not allowed, and ``ValueError`` for features that are no finite numbers.
 
     References
@@ -218,6 +220,7 @@ def linear_time_hsic(
     """
     check_limits(n_permutations, max_exceedances)
     check_value("n_frequencies", n_frequencies, COUNT)
+    check_value("target", target, TARGETS)
     features = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     check_samples(features, y)
     seed = seed_of(random_state)
@@ -227,14 +230,14 @@ def linear_time_hsic(
     angles = features @ frequencies
     fourier: FloatArray = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(n_frequencies)
     fourier -= fourier.mean(axis=0)
-    gamma = gamma_of(y)
-    target = gamma.factor * np.sqrt(gamma.weights)
+    gamma = gamma_of(y, target)
+    labels = gamma.factor * np.sqrt(gamma.weights)
 
     def value(rows: FloatArray) -> float:
         return float(np.sum((fourier.T @ rows) ** 2)) / len(rows) ** 2
 
-    orders = (permuted_places(len(target), (seed, number)) for number in range(n_permutations))
-    return sequential_test(value(target), (value(target[order]) for order in orders), n_permutations, max_exceedances)
+    orders = (permuted_places(len(labels), (seed, number)) for number in range(n_permutations))
+    return sequential_test(value(labels), (value(labels[order]) for order in orders), n_permutations, max_exceedances)
 
 
 def held_out_test(
@@ -260,5 +263,10 @@ def held_out_test(
     )
     projected = embedded(subject.fit(learned_from, labels), others)
     return linear_time_hsic(
-        projected, hidden, n_permutations=n_permutations, max_exceedances=max_exceedances, random_state=seed
+        projected,
+        hidden,
+        n_permutations=n_permutations,
+        max_exceedances=max_exceedances,
+        random_state=seed,
+        target=type_of(known),
     )

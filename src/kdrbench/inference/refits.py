@@ -14,8 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.targets import is_continuous, plain_values
+from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV, targets
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 
@@ -43,10 +42,10 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def prepared(estimator: Any, X: Any, y: ArrayLike, random_state: Any) -> tuple[Any, NDArray[Any], int]:
-    """Return a seeded clone, y as an array, and the seed; ``InputError`` for y of another length or no estimator."""
+    """Return a seeded clone that knows what y is, y as an array, and the seed; ``InputError`` where lengths differ."""
     check_samples(X, y)
     seed = seed_of(random_state)
-    return seeded(estimator, seed), np.asarray(y), seed
+    return with_target_of(seeded(estimator, seed), y), np.asarray(y), seed
 
 
 def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
@@ -57,11 +56,9 @@ def fitted(estimator: Any, X: Any, y: Any = None) -> Any:
 
 
 def classes_of(y: Any) -> NDArray[Any] | None:
-    """Return y where it is one column of class labels, by which samples can be stratified; a guess warns of nothing."""
-    known = None if y is None else plain_values(y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return None if known is None or known.ndim != 1 or is_continuous(known) else known
+    """Return y where it is one column of class labels, by which samples can be stratified."""
+    known = None if y is None else targets.plain_values(y)
+    return known if known is not None and known.ndim == 1 and targets.type_of(known) == targets.CLASSES else None
 
 
 def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
@@ -76,15 +73,27 @@ def with_shared_bandwidth(estimator: Any, model: Any) -> Any:
     return clone(estimator).set_params(kernel=Gaussian(model.kernel_.sigma), kernel_params=None, sigma=None, gamma=None)
 
 
-def with_taken_targets(estimator: Any, model: Any) -> Any:
-    """Return the estimator with each ``target`` as its fit ``model`` took y: part of y need not look like all of it."""
-    steps = {"": model, **{f"{name}__": step for name, step in model.get_params().items()}}
-    taken = {
-        f"{name}target": step.target_type_
-        for name, step in steps.items()
-        if hasattr(step, "target_type_") and hasattr(step, "target")
-    }
+def with_target_of(estimator: Any, y: Any) -> Any:
+    """Return a clone whose ``target``, where it is ``auto``, says what all of y is: a part need not look like it."""
+    taken: dict[str, Any] = {}
+    for name, part in {"": estimator, **{f"{name}__": part for name, part in estimator.get_params().items()}}.items():
+        if isinstance(part, InterpretableKDRCV) and part.estimator is None:
+            taken[f"{name}estimator"] = InterpretableKDR(target=_target_of(y, part))
+        elif isinstance(target := getattr(part, "target", None), str) and target == targets.AUTO:
+            taken[f"{name}target"] = _target_of(y, part)
     return clone(estimator).set_params(**taken)
+
+
+def _target_of(y: Any, part: Any) -> str:
+    """Return what an estimator has taken y for, or will; ``auto`` where y has no say in that."""
+    paradigm = getattr(part, "paradigm", "supervised")
+    if hasattr(part, "target_type_"):
+        return str(part.target_type_)
+    if "target_kernel" in (getattr(part, "paradigm_params", None) or ()) or paradigm in ("unsupervised", "alternative"):
+        return targets.AUTO
+    if paradigm == "semi_supervised":
+        return targets.CONTINUOUS if targets.labels_with_unknown(y, targets.AUTO)[1] is None else targets.CLASSES
+    return targets.CONTINUOUS if targets.is_continuous(targets.plain_values(y)) else targets.CLASSES
 
 
 def in_order(calls: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:

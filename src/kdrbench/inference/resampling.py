@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing, check_array, resample
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import linear_map
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import classes_of, fitted, in_order, prepared, with_taken_targets
+from kdrbench.inference.refits import classes_of, fitted, in_order, prepared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, OneOf, check_value, whole
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
@@ -135,7 +135,7 @@ def bootstrap_angles(
     samples = X if isinstance(estimator, Pipeline) or not is_numeric(X) else check_array(X, input_name="X")
     subject, known, seed = prepared(estimator, samples, y, random_state)
     model = clone(subject).fit(samples, known)
-    parts, subject = encoded(model, samples), with_taken_targets(subject, model)
+    parts = encoded(model, samples, feature_names(X, estimator))
     reference = _directions(projection_of(parts.model, parts.features), estimator)
     refits = refitted_projections(
         subject, samples, known, parts, n_resamples=n_resamples, scheme=scheme, seed=seed, n_jobs=n_jobs
@@ -144,9 +144,9 @@ def bootstrap_angles(
     if any(columns.shape != reference.shape for columns in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")
     turned = np.array([turned_to(columns, reference) for columns in drawn])
-    names, (n_encoded, n_components) = feature_names(X), reference.shape
+    n_encoded, n_components = reference.shape
     # Rows of features, of which each has some of the encoded ones.
-    members = np.arange(len(names))[:, None] == parts.sources
+    members = np.arange(len(parts.given_names))[:, None] == parts.sources
     limits = [50.0 * (1.0 - confidence), 50.0 * (1.0 + confidence)]
 
     def intervals(values: FloatArray) -> FloatArray:
@@ -166,8 +166,8 @@ def bootstrap_angles(
         members @ (reference**2).sum(axis=1),
         importances,
         importances[:, 0] > n_components * ranks / ranks.sum(),
-        names,
-        parts.names if parts.n_steps else names,
+        parts.given_names,
+        parts.names,
     )
 
 
@@ -217,18 +217,19 @@ def _columns_of_any_name() -> Iterator[None]:
 class Encoded:
     """What the first ``n_steps`` steps of a fitted pipeline make of samples by columns: scaled, or as indicators.
 
-    ``features`` are n x m. ``names`` are those of its columns, ``sources`` the places of the columns of X of which they
-    are made (-1: of none that varies), and ``model`` are the other steps.
+    ``features`` are n x m, with columns called ``names``, those of X ``given_names``. ``sources`` are the places of the
+    columns of X of which they are made (-1: of none that varies), and ``model`` are the other steps.
     """
 
     n_steps: int
     features: FloatArray
+    given_names: tuple[str, ...]
     names: tuple[str, ...]
     sources: NDArray[np.intp]
     model: Any
 
 
-def encoded(fitted: Any, X: Any) -> Encoded:
+def encoded(fitted: Any, X: Any, given_names: tuple[str, ...]) -> Encoded:
     """Return what the leading steps of a fitted pipeline make of X, as far as each takes columns one by one.
 
     Of a search it is what the search has chosen. Of other estimators, ``features`` are X.
@@ -236,7 +237,7 @@ def encoded(fitted: Any, X: Any) -> Encoded:
     Raises ``ValueError`` where these are no finite numbers.
     """
     model = getattr(fitted, "best_estimator_", fitted)
-    values, n_steps, names = X, 0, feature_names(X)
+    values, n_steps, names = X, 0, given_names
     sources = np.arange(len(names))
     with _columns_of_any_name():
         for step in model[:-1].named_steps.values() if isinstance(model, Pipeline) and len(model) > 1 else ():
@@ -247,7 +248,7 @@ def encoded(fitted: Any, X: Any) -> Encoded:
                 names, values = _names_out(step, names, len(sources)), _transformed(step, values)
             n_steps += 1
     features = check_array(values, dtype=np.float64, ensure_min_samples=4, input_name="X")
-    return Encoded(n_steps, features, names, sources, model[n_steps:] if n_steps else model)
+    return Encoded(n_steps, features, given_names, names, sources, model[n_steps:] if n_steps else model)
 
 
 def refitted_projections(
@@ -280,14 +281,15 @@ def _refitted_projection(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp],
         columns = projection_of(after, np.asarray(_transformed(before, X), dtype=np.float64))
     if len(columns) == len(parts.names):
         return columns
-    places = {name: place for place, name in enumerate(_names_out(before, feature_names(X), len(columns)))}
+    places = {name: place for place, name in enumerate(_names_out(before, parts.given_names, len(columns)))}
     return np.array([columns[places[name]] if name in places else 0.0 * columns[0] for name in parts.names])
 
 
-def feature_names(X: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame, and x0, x1, ... for an array."""
-    columns = getattr(X, "columns", None)
-    return tuple(f"x{place}" for place in range(np.shape(X)[1])) if columns is None else tuple(map(str, columns))
+def feature_names(X: Any, estimator: Any = None) -> tuple[str, ...]:
+    """Return the names of the columns of a frame; of an array those ``estimator`` was fitted with, or x0, x1, ..."""
+    columns, count = getattr(X, "columns", None), np.shape(X)[1]
+    names = getattr(estimator, "feature_names_in_", ()) if columns is None else columns
+    return tuple(map(str, names)) if len(names) == count else tuple(f"x{place}" for place in range(count))
 
 
 def is_numeric(X: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.targets import check_labels, is_continuous, present_values
+from kdrbench.estimators.targets import AUTO, check_labels, is_continuous, present_values
 from kdrbench.evaluation import build_problem
 from kdrbench.inference.refits import classes_of, embedded
 from kdrbench.kernels import Gaussian
@@ -26,15 +26,15 @@ Statistic = Callable[[Any, Any, Any], float]
 _FOLDS, _NEIGHBOURS = 5, 5
 
 
-def gamma_of(y: ArrayLike) -> FactoredGamma:
+def gamma_of(y: ArrayLike, target: str = AUTO) -> FactoredGamma:
     """Return the centred kernel matrix H K_y H of labels or targets.
 
     Class labels, n or n x m, have the linear kernel on their one-hot columns. Continuous targets have a Gaussian kernel
-    whose bandwidth is their root mean square distance.
+    whose bandwidth is their root mean square distance. ``target`` says which y is.
 
     Raises ``InputError`` for missing values, and for what :func:`.check_labels` refuses.
     """
-    if not is_continuous(known := present_values(y)):
+    if not is_continuous(known := present_values(y), target):
         check_labels(known)
         return supervised_gamma(known)
     targets = np.asarray(y, dtype=np.float64)

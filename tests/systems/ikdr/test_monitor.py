@@ -325,12 +325,10 @@ def monitor_in(folder, problem, n_components=2):
 
 
 def test_a_state_is_kept_only_when_the_last_one_is_old(tmp_path):
-    states = []
     timed = monitor_in(tmp_path, small_problem())
     timed.begin()
-    timed.checkpoint(lambda: states.append(1))
-    timed.end()
-    assert (states, read_checkpoint(RunFiles(tmp_path).checkpoint)) == ([], None)
+    timed.checkpoint(lambda: pytest.fail("a state is made, which is not kept"))
+    assert read_checkpoint(RunFiles(tmp_path).checkpoint) is None
 
 
 def test_alternations_do_not_resume_a_solver(always, tmp_path):
@@ -346,9 +344,11 @@ def test_alternations_do_not_resume_a_solver(always, tmp_path):
     assert Round(again).resumed is None
 
 
-def test_a_checkpoint_that_cannot_be_written_is_the_benchs_fault(always, tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_the_benchs_fault_and_a_state_the_solvers(always, tmp_path):
     (tmp_path / "file").write_text("not a folder")
     timed = monitor_in(tmp_path / "file", small_problem())
     timed.begin()
     with pytest.raises(BenchFaultError, match="the checkpoint cannot be written"):
         timed.checkpoint(dict)
+    with pytest.raises(FileNotFoundError, match="absent"):
+        timed.checkpoint(lambda: {"x": np.load(tmp_path / "absent")})

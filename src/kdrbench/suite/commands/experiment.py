@@ -37,7 +37,7 @@ _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_conve
 def new_experiment(
     name: str,
     parts: Sequence[str],
-    into: Path,
+    out: Path,
     options: Mapping[str, Any] = MappingProxyType({}),
     published: str = "",
 ) -> dict[str, str]:
@@ -82,7 +82,7 @@ def new_experiment(
     filled = text.format(
         name=name,
         title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
-        command=command_of(into / file),
+        command=command_of(out / file),
         sections="".join(f"\n{_dumped({section: own}, None)}" for section, own in sections.items()),
         components=_flow({one: printed.get(one) or usual_components(registry[one]) for one in named["datasets"]}),
         folds=FOLDS if of_papers else _folds(registry[one] for one in named["datasets"]),

@@ -36,8 +36,8 @@ _AROUND = ("scipy", "pymanopt", "program")
 @click.option("--around", type=click.Choice(_AROUND), help="Write the solver around an optimiser that exists.")
 @data_options
 @click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
-@click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: Path, **given: Any) -> None:
+@click.option("--out", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
+def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, out: Path, **given: Any) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
@@ -50,7 +50,7 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
 
     if kind == _EXPERIMENT:
         options = read_options(given["data_options"])
-        (path,) = _write(into, new_experiment(name, parts, into, options, given["published"]))
+        (path,) = _write(out, new_experiment(name, parts, out, options, given["published"]))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
@@ -61,15 +61,15 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, into: 
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
     refuse_taken(kind, name)
-    plugin, test = _write(into, render(kind, name, around))
+    plugin, test = _write(out, render(kind, name, around))
     click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
     entry = _NEW[kind][1].format(name=name, path=plugin.as_posix())
     click.echo(f"run it, with this in a configuration:\n\n{entry}")
 
 
-def _write(into: Path, texts: dict[str, str]) -> list[Path]:
+def _write(out: Path, texts: dict[str, str]) -> list[Path]:
     """Write files that are not there yet; ``InputError`` where one is."""
-    paths = [into / file for file in texts]
+    paths = [out / file for file in texts]
     if there := [path for path in paths if path.exists()]:
         raise InputError(f"{there[0]} is there already; choose another name, or move it away")
     for path, text in zip(paths, texts.values(), strict=True):

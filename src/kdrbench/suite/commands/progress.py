@@ -14,6 +14,7 @@ from kdrbench.errors import InputError, KdrbenchError, counted, unknown_name, vi
 from kdrbench.status import Status
 from kdrbench.suite.commands.compare import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
+    RECORD,
     Runs,
     all_results,
     configuration_name,
@@ -43,14 +44,14 @@ _SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limi
 
 
 @click.command()
-@results_folder
+@click.argument("results", type=RECORD, default="results")
 @configuration_name
 def status(results: Path, name: str) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
 
-    Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
-    Then what the experiments whose tables are merged have answered, as the dashboard says it. Where data or plug-ins
-    of the configuration are absent, that alone is shown.
+    RESULTS is a folder or a packed record. Runs that are out of date are those that the configuration, as its files are
+    now, asks for in another way. Then what the experiments whose tables are merged have answered, as the dashboard says
+    it. Where data or plug-ins of the configuration are absent, that alone is shown.
     """
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)

@@ -205,7 +205,7 @@ def closing_line(results: str, reports: str) -> str:
     if not Path(reports).is_dir():
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
-    where = f"tables and figures are in {reports}; `kdrbench status --results {results}` sums them up."
+    where = f"tables and figures are in {reports}; `kdrbench status {results}` sums them up."
     return f"kdrbench: {all_of_it}{where}"
 
 

@@ -46,7 +46,7 @@ from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
-_ONE_SOLVER = "A comparison needs two solvers beside controls; add another one to the experiment."
+_ONE_SOLVER = "It has one solver beside controls, and compares none."
 _WORDS = declared("words")
 
 
@@ -91,9 +91,9 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     traces = traces_of(rows, traces) if traces else None
     system, text = system_name(experiment), ""
     if system == ATLAS and traces is not None:
-        from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
+        from kdrbench.suite.systems.atlas.tables import cells_of_atlas, one_start
 
-        text = sentences(cells_of_atlas(rows, traces.parent / FINDINGS), config)[0]
+        text = one_start(cells_of_atlas(rows, traces.parent / FINDINGS))
     elif fixed := fixed_beside(config, name):
         # How its methods rank is on the page of the league.
         text = tuning_sentence(Tuning(runs[runs["experiment"] == fixed], rows))

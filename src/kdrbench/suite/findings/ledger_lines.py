@@ -339,9 +339,7 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
             if not (stand_in or departs or axes["method"] == "none" or reference == axes) and theirs:
                 difference = difference_of_cells(cell, theirs, axes["metric"])
                 effect = effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])
-            # The standard error of a mean over independent draws.
-            error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
-            compared = Compared(cell, find_published(**axes), error, departs)
+            compared = Compared(cell, find_published(**axes), cell.error, departs)
             line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
             lines.append(replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line)
         yield axes, lines

@@ -12,6 +12,7 @@ import re
 import resource
 import signal
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,10 +66,10 @@ def end_unless(process: int) -> None:
         os._exit(1)
 
 
-def forks_left() -> int:
-    """Return how many descendants of this process are copies of it, or have ended and were not waited for."""
+def forks_left(before: Collection[int]) -> int:
+    """Return how many descendants but those ``before`` are copies of this process, or ended and not waited for."""
     texts = []
-    for pid in (os.getpid(), *descendants()):
+    for pid in (os.getpid(), *(one for one in descendants() if one not in before)):
         with suppress(OSError):
             texts.append(Path(f"/proc/{pid}/cmdline").read_bytes())
     return sum(text in (b"", texts[0]) for text in texts[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -76,6 +77,11 @@ class Cell:
     flag: str = ""
     stopped: bool = False
     at_least: bool = False
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean where runs are independent draws; the spread of a sample of n is over n."""
+        return self.std / math.sqrt(self.counted - 1) if self.std is not None and self.counted > 1 else None
 
 
 def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, unit: str = "runs") -> Cell:

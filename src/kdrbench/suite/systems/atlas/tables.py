@@ -132,10 +132,11 @@ def cells_of_atlas(runs: pd.DataFrame, findings: Path) -> list[AtlasCell]:
 
 def sentences(cells: list[AtlasCell], config: Config) -> list[str]:
     """Return the answers to the three questions of an atlas, whatever they say, and if its optima are found again."""
-    return [_one_start(cells), _printed_sentence(cells, config), f"{_accuracy(cells)} {_ranked(cells)}", _again(cells)]
+    return [one_start(cells), _printed_sentence(cells, config), f"{_accuracy(cells)} {_ranked(cells)}", _again(cells)]
 
 
-def _one_start(cells: list[AtlasCell]) -> str:
+def one_start(cells: list[AtlasCell]) -> str:
+    """Return how often one start of ISM finds the best, in a sentence."""
     ended = pd.concat([cell.of(PAPERS_METHOD) for cell in cells]).dropna(subset=["share_near_best"])
     n_starts = int(ended["n_ended"].sum())
     if not n_starts:

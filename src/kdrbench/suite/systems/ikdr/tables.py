@@ -168,10 +168,9 @@ def _error(
     """
     if cell.mean is None or cell.std is None or cell.metric not in ("cost", "quality"):
         return None
-    if split_of(experiment) is Split.SUBSETS and cell.counted > 1:
+    if split_of(experiment) is Split.SUBSETS and cell.error is not None:
         of_one_draw = printed is not None and printed.std is None
-        share = (cell.counted + 1) / 2 if of_one_draw else 1.0
-        return cell.std * math.sqrt(share / (cell.counted - 1))
+        return cell.error * math.sqrt((cell.counted + 1) / 2 if of_one_draw else 1.0)
     if split_of(experiment) is not Split.FOLDS or partitions is None:
         return None
     spread = partitions.of(experiment, *place, cell.metric)

@@ -95,11 +95,9 @@ def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> Kpca
     selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
     cell = summarise("quality", group, "accuracy", share, unit="splits")
     cell = cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
-    # Random splits are drawn independently.
-    error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
     axes = {"dataset": dataset, "learner": learner, "variant": variant}
     return KpcaCell(
-        ours=cell, published=find_printed(dataset, learner, variant), error=error, **axes, test_selected=selected
+        ours=cell, published=find_printed(dataset, learner, variant), error=cell.error, **axes, test_selected=selected
     )
 
 
