@@ -60,8 +60,7 @@ def test_the_page_of_a_full_grid_is_small_and_asks_for_nothing(tmp_path):
     assert scripts + 8 * (len(html.encode()) - scripts) < MOST_BYTES
     assert not re.findall(r'(?:src|href)="(?!#)', re.sub(r"<script.*?</script>", "", html, flags=re.S))
     assert "default-src 'none'" in html
-    assert "Plotly" in unpacked(html, "plotly")
-    assert "export{" in unpacked(html, "tables")
+    assert ["Plotly" in unpacked(html, "plotly"), "export{" in unpacked(html, "tables")] == [True, True]
 
 
 def test_runs_keep_their_numbers(tmp_path):
@@ -209,6 +208,8 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(small, tmp_path):
 def test_nothing_empty_is_shown(small):
     config, runs, _ = small
     empty = Parts([replace(bar_chart(), name="none", panels=[])], [replace(extra_table(), name="none", blocks=[])])
+    alone = Chart("alone", "C", "C.", [Panel("P", Axis("x"), Axis("y"), [Series("a", [1.0], [1.0])])])
+    assert 'data-key="a"' in rendered(small, Parts([alone]))
     shown = rendered(small, empty)
     assert not re.findall('(?:table|figure)-none|href="#(?:tables|figures|published|claims)"', shown)
     # The same grid gives the same page.
@@ -217,7 +218,6 @@ def test_nothing_empty_is_shown(small):
     assert touched(comparisons) == comparisons
     assert touched([one for one in comparisons if not one.experiment]) == []
     bars = shares_of(comparisons)
-    assert bars[0].title == "NeurIPS 2019"
     # Tables of the paper of which nothing was run have no bar.
     assert all(bar.parts["not run"] < bar.total for bar in bars[1:])
     assert len(bars) < 1 + len({(one.table, one.setting) for one in comparisons})

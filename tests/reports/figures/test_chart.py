@@ -99,7 +99,9 @@ def test_series_of_unequal_parts_are_refused():
 
 def test_named_rows_are_labelled_where_they_are_and_have_room():
     rows = {f"method {number}": -float(number) for number in range(25)}
-    (axes,) = draw(of_one(Series("a", [1.0], [0.0]), Axis("rank"), Axis("size", unit="MiB", ticks=rows))).axes
+    figure = draw(of_one(Series("a", [1.0], [0.0]), Axis("rank"), Axis("size", unit="MiB", ticks=rows)))
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a"]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(rows)
     assert list(axes.get_yticks()) == list(rows.values())
 

@@ -106,7 +106,7 @@ def draw(chart: Chart) -> Figure:
 
 def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
     """Add a legend that is no wider than the figure, and return its height in lines."""
-    if len(handles) < 2:
+    if not handles:
         return 0
     # A handle takes half an inch.
     fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
