@@ -41,7 +41,6 @@ def chart():
 
 
 def of_one(series, x, y):
-    """A chart of one series."""
     return Chart("n", "T", "C", [Panel("P", x, y, [series])])
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.systems.ikdr.config import Settings, settings_of
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
 Format = Callable[[float, float | None], str]
@@ -77,6 +78,14 @@ def method_label(name: str) -> str:
         return f"{method_label(name.removesuffix(REFERENCE))}{OF_REFERENCE}"
     label, stem = method_alone(name), stem_of(name)
     return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
+
+
+def labels_beside(names: Iterable[str], config: Config) -> dict[str, str]:
+    """Return the labels of methods that are shown together: "ISM, as published" beside "ISM, converged"."""
+    names, settings = list(names), settings_of(config)
+    varied = {stem_of(name) for name in names if is_converged(name)}
+    published = {name for name in varied if settings.get(name) is Settings.PUBLISHED}
+    return {name: method_label(name) + (", as published" if name in published else "") for name in names}
 
 
 def method_in_text(name: str) -> str:
