@@ -19,7 +19,7 @@ from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, labels_beside
+from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, labels_of_variants
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
@@ -151,7 +151,7 @@ def matrix_of(
         rows = {solver: here[here["method"] == solver] for solver in solvers}
         standings = [_standing(solver, dataset, kernel, own) for solver, own in rows.items() if len(own)]
         cells += _with_tests(standings, here[here["gap"].notna()], overall[0].solver)
-    labels, disturbed = labels_beside(solvers, config or {}), bool(near["disturbed"].any())
+    labels, disturbed = labels_of_variants(solvers, config or {}), bool(near["disturbed"].any())
     return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), disturbed, labels)
 
 

@@ -80,14 +80,6 @@ def method_label(name: str) -> str:
     return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
 
 
-def labels_beside(names: Iterable[str], config: Config) -> dict[str, str]:
-    """Return the labels of methods that are shown together: "ISM, as published" beside "ISM, converged"."""
-    names, settings = list(names), settings_of(config)
-    varied = {stem_of(name) for name in names if is_converged(name)}
-    published = {name for name in varied if settings.get(name) is Settings.PUBLISHED}
-    return {name: method_label(name) + (", as published" if name in published else "") for name in names}
-
-
 def method_in_text(name: str) -> str:
     """Return the same without a comma, for sentences and lists: ``dg_converged`` is "DG (converged)"."""
     return label_in_text(method_label(name))
@@ -97,6 +89,14 @@ def label_in_text(label: str) -> str:
     """Return a label with what follows its first comma in parentheses."""
     name, _, variant = label.partition(", ")
     return f"{name} ({variant})" if variant else name
+
+
+def labels_of_variants(names: Iterable[str], config: Config) -> dict[str, str]:
+    """Return the labels of methods, "ISM, as published" where the configuration has "ISM, converged" too."""
+    settings = settings_of(config)
+    published = {stem_of(name) for name in settings if is_converged(name)}
+    published = {name for name in published if settings.get(name) is Settings.PUBLISHED}
+    return {name: method_label(name) + (", as published" if name in published else "") for name in names}
 
 
 def abbreviations_in(*texts: str) -> str:

@@ -34,7 +34,7 @@ from kdrbench.suite.reports.tables.labels import (
     by_method,
     dataset_label,
     kernel_label,
-    labels_beside,
+    labels_of_variants,
     method_label,
 )
 
@@ -214,7 +214,7 @@ def profile_chart(source: Source) -> Chart:
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     own = [name for name in solvers if not name.endswith(REFERENCE)]
-    styles, labels = styles_of([*source.config["solvers"], *solvers]), labels_beside(solvers, source.config)
+    styles, labels = styles_of([*source.config["solvers"], *solvers]), labels_of_variants(solvers, source.config)
     looks, panels = {label: styles[name] for name, label in labels.items()}, []
     for abscissa, shown in ((TIME, own), (CALLS, solvers)):
         without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
