@@ -277,8 +277,8 @@ def test_what_is_not_there_has_no_column_line_or_entry(tmp_path):
     assert "GM, reference</th>" in folded
     assert "GM, reference</th>" not in first
     assert 'data-key="GM, reference"' not in overview
-    # None of these runs came there on an undisturbed clock.
     assert "1e-2:" not in overview
+    assert "A table of made-up runs. <small>first</small>" in overview
 
 
 def test_a_panel_without_points_says_so():
