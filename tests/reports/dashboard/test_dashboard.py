@@ -23,7 +23,6 @@ from kdrbench.suite.systems.ikdr.cost_against_time import profile_chart
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked, values_of
 from support.report_rows import figure_source, kpca_run, run
 
-# Readers open it from disk.
 MOST_BYTES = 6e6
 
 
@@ -33,7 +32,6 @@ def grid(tmp_path):
 
 
 def grid_in(folder, **shape):
-    """Return the configuration of a made-up grid and its runs, whose traces are in the folder."""
     config = grid_config(["first"], **shape)
     return config, all_runs({"ikdr": grid_runs(config, folder)}), folder
 
@@ -256,7 +254,6 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
 
 
 def overview_of(folder, solvers, datasets, **definitions):
-    """Return the overview of a page of one experiment with one kernel."""
     config = grid_config(["first"], solvers=solvers, datasets=datasets)
     config["experiments"]["first"] |= {"kernels": ["gaussian"]}
     config["solvers"] |= definitions
