@@ -303,7 +303,7 @@ def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, s
             assert frame.evaluate(FIRST) == pytest.approx(before, abs=0.5), (chapter, frame.inner_text()[:80])
             assert frame.evaluate(THIRD) == pytest.approx(third - moved, abs=0.5)
             frame.evaluate("(one) => (one.scrollLeft = 0)")
-    assert wide >= 2
+    assert wide
     assert not tab.faults
     tab.tab.close()
 
