@@ -57,7 +57,7 @@ def test_effects_are_those_of_published_and_of_converged_solvers(lines):
 def test_the_published_protocol_is_beside_ours(lines):
     accuracy = found(lines, "wine", "ism", "accuracy")
     assert (accuracy.experiment, accuracy.verdict) == ("four", Verdict.DIFFERS)
-    assert accuracy.protocol == "95.3% \u00b1 0.0% (unstratified, gaussian, ism)"
+    assert accuracy.protocol == "95.3% \u00b1 0.0% (unstratified, Gaussian, ISM)"
     assert accuracy.protocol_verdict == "close"
     with_ours = [one.experiment for one in lines if one.dataset == "wine" and one.method == "ism" and one.ours]
     assert with_ours == 3 * ["four"]
@@ -66,7 +66,7 @@ def test_the_published_protocol_is_beside_ours(lines):
 def test_a_printed_training_accuracy_stands_beside_ours(lines):
     accuracy = found(lines, "face", "ism", "accuracy")
     assert (accuracy.verdict, accuracy.protocol_verdict) == (Verdict.DIFFERS, "reproduced")
-    assert accuracy.protocol == f"100.0% \u00b1 0.0% ({TRAINING}, four, gaussian, ism)"
+    assert accuracy.protocol == f"100.0% \u00b1 0.0% ({TRAINING}, four, Gaussian, ISM)"
     assert "training rows" in accuracy.why
 
 
@@ -78,8 +78,8 @@ def test_a_column_that_repeats_another_kernel_is_beside_its_runs():
     lines = compare({"ikdr": pd.DataFrame(rows)}, {"run": ["four"], "experiments": {"four": EXPERIMENT | both}})
     of_polynomial = {line.metric: line for line in lines if line.kernel == "polynomial" and line.method == "ism"}
     cost, accuracy = of_polynomial["cost"], of_polynomial["accuracy"]
-    assert cost.protocol == "-639, in the unit of the print (four, gaussian, ism)"
-    assert "99.0% \u00b1 0.0% (training accuracy, four, gaussian, ism)" in accuracy.protocol
+    assert cost.protocol == "-639, in the unit of the print (four, Gaussian, ISM)"
+    assert "99.0% \u00b1 0.0% (training accuracy, four, Gaussian, ISM)" in accuracy.protocol
     assert (cost.protocol_verdict, accuracy.protocol_verdict.split("; ")[1]) == ("reproduced", "reproduced")
 
 

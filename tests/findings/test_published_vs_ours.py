@@ -124,7 +124,7 @@ def test_a_method_with_the_iterates_of_another_is_beside_its_runs():
     ]
     cost = found(compare({"ikdr": pd.DataFrame(rows)}, config), "5", "face", "ism2018", "cost")
     assert (cost.verdict, trace_of(cost)) == (Verdict.STOPPED, Trace.PROTOCOL)
-    assert cost.protocol == "-4685.1 (five, gaussian, ism)"
+    assert cost.protocol == "-4685.1 (five, Gaussian, ISM)"
 
 
 @pytest.mark.parametrize(

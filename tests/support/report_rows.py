@@ -107,5 +107,5 @@ def traced_runs(folder, traces, kernel="gaussian", point=None, **columns):
 
 def figure_source(runs, traces, name="e", experiment=None, *, defined=(), known=NOTHING_KNOWN):
     """What a figure of traces is made of; ``defined`` are the solvers of the configuration."""
-    made = {"report": SimpleNamespace(kind="cost_against_time"), "config": {"solvers": dict.fromkeys(defined)}}
+    made = {"report": SimpleNamespace(kind="cost_against_time"), "config": {"solvers": dict(defined)}}
     return SimpleNamespace(runs=runs, traces=traces, name=name, experiment=experiment, known=known, **made)

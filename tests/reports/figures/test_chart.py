@@ -11,6 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from kdrbench.errors import InputError
+from kdrbench.suite.commands.reports import write_page
 from kdrbench.suite.reports.figures.chart import (
     COLOURS,
     Axis,
@@ -24,6 +25,7 @@ from kdrbench.suite.reports.figures.chart import (
     to_png,
 )
 from kdrbench.suite.reports.figures.draw_matplotlib import draw, render, write_chart
+from kdrbench.suite.reports.tables.table import Table
 
 
 def chart():
@@ -41,7 +43,6 @@ def chart():
 
 
 def of_one(series, x, y):
-    """A chart of one series."""
     return Chart("n", "T", "C", [Panel("P", x, y, [series])])
 
 
@@ -66,7 +67,7 @@ def test_pictures_have_the_same_bytes_on_every_run():
         assert b"CreationDate" not in first
 
 
-def test_the_drawing_shows_points_scales_and_each_name_once():
+def test_the_drawing_shows_points_scales_and_each_name_once(tmp_path):
     figure = draw(chart())
     first, second, third, empty = figure.axes
     assert [line.get_color() for line in first.lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
@@ -80,9 +81,12 @@ def test_the_drawing_shows_points_scales_and_each_name_once():
     assert not empty.axison
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ISM", "DG", "a", "b"]
-    # A chart without panels says why.
-    (axes,) = draw(Chart("n", "T", "No run has left what this figure shows.", [])).axes
-    assert axes.get_title() == "No run has left what this figure shows."
+    # A chart without panels says why, and is on no page.
+    nothing = Chart("n", "T", "No run has left what this figure shows.", [])
+    assert draw(nothing).axes[0].get_title() == nothing.caption
+    write_chart(nothing, tmp_path / "figures" / "n")
+    write_page((Table("t", "T", ["A"], []), []), tmp_path, "t", ("n",))
+    assert nothing.caption not in (tmp_path / "t.html").read_text()
 
 
 def test_a_pdf_has_one_font_whatever_its_words_and_numbers():
@@ -99,7 +103,9 @@ def test_series_of_unequal_parts_are_refused():
 
 def test_named_rows_are_labelled_where_they_are_and_have_room():
     rows = {f"method {number}": -float(number) for number in range(25)}
-    (axes,) = draw(of_one(Series("a", [1.0], [0.0]), Axis("rank"), Axis("", ticks=rows))).axes
+    figure = draw(of_one(Series("a", [1.0], [0.0]), Axis("rank"), Axis("size", unit="MiB", ticks=rows)))
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a"]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(rows)
     assert list(axes.get_yticks()) == list(rows.values())
 

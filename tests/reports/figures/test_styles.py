@@ -65,7 +65,7 @@ def test_own_solvers_take_what_is_left_and_change_no_other():
 
 def test_all_figures_draw_a_solver_alike(tmp_path):
     titles = {"mine": "mine", "GM": "gm", "ISM, converged": "ism_converged", "ISM": "ism"}
-    solvers, defined = list(titles.values()), ["ism", "gm", "other", "mine"]
+    solvers, defined = list(titles.values()), {name: {} for name in ("ism", "gm", "other", "mine")}
     styles = styles_of([*defined, *solvers])
     runs = traced_runs(tmp_path, {name: [[(0.5, -1.0)]] for name in solvers}, point={"calls": 2, "stationarity": 0.1})
     points = ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))

@@ -24,6 +24,7 @@ def test_every_form_holds_every_word(tmp_path):
     assert lines == [["Set", "Size"], ["wine_2 & more", "-1.5"], ["<face>", "98.1% \u00b1 0.2%"]]
     page = (tmp_path / "sizes.html").read_text()
     assert "&lt;face&gt;" in page
+    assert ">98.1% \u00b1\u00a00.2%<" in page
     assert '<td class="number" title="10 folds"><strong>-1.5</strong></td>' in page
     assert "\u2020: stopped." in page
     assert Table.from_json((tmp_path / "sizes.json").read_text()) == table()

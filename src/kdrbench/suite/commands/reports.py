@@ -141,7 +141,8 @@ def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> No
     shown_figures = []
     for png in (path for path in pictures if path.is_file()):
         chart = Chart.from_json(png.with_suffix(".json").read_text(encoding="utf-8"))
-        shown_figures.append(Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption]))
+        if chart.panels:
+            shown_figures.append(Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption]))
     write_table(contents, out / name, [*shown_figures, *sections])
 
 

@@ -100,7 +100,8 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     elif system == IKDR and is_redrawn(experiment):
         text = _spread_sentence(rows)
     elif system == IKDR:
-        matrix = matrix_of(name, nearness(rows, traces, known_beside(traces, config)), controls_of(name, config))
+        near = nearness(rows, traces, known_beside(traces, config))
+        matrix = matrix_of(name, near, controls_of(name, config), config)
         own = [one for one in matrix.overall if one.solver in own_solvers(name, config)] if matrix else []
         rivals = set(rows["method"]) - controls_of(name, config)
         text = race_sentence(matrix, own) if matrix else _ONE_SOLVER if len(rivals) == 1 else ""
@@ -141,14 +142,15 @@ def race_sentence(matrix: Matrix, own: Sequence[Standing] = ()) -> str:
 
     Those that failed in all runs are last.
     """
+    named = {solver: label_in_text(label) for solver, label in matrix.labels.items()}
     first, *others = sorted(dict.fromkeys((*own, *matrix.overall[:2])), key=lambda one: one.failed)
     words = [
-        f"{method_in_text(first.solver)} reaches the best known cost within {accuracy_text(FINE)} in {first.fine} of "
+        f"{named[first.solver]} reaches the best known cost within {accuracy_text(FINE)} in {first.fine} of "
         f"{counted(first.runs, 'run')}{_details(first, matrix)}",
         *(
-            f"{method_in_text(one.solver)} failed in all {counted(one.runs, 'run')}"
+            f"{named[one.solver]} failed in all {counted(one.runs, 'run')}"
             if one.failed
-            else f"{method_in_text(one.solver)} in {one.fine} of {one.runs}{_details(one, matrix)}"
+            else f"{named[one.solver]} in {one.fine} of {one.runs}{_details(one, matrix)}"
             for one in others
         ),
     ]

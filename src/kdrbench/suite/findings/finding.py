@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 # What a claim needs to hold mostly, as a share of what is counted or of the number it names; and the share that
 # confirms it where the paper itself says "normally".
 MOSTLY_FROM, NORMALLY_FROM = 0.8, 0.9
-DECISION_RULES: str = declared("words")["claims"].format(mostly=100 * MOSTLY_FROM, normally=100 * NORMALLY_FROM)
+DECISION_RULES: dict[str, str] = {
+    decision: meaning.format(mostly=100 * MOSTLY_FROM, normally=100 * NORMALLY_FROM)
+    for decision, meaning in declared("words")["decisions"].items()
+}
 # How the evidence of an undecided claim begins.
 LACKING = "lacking: "
 # Units of which there might be more: their share has an interval. Cells of a printed table are all there are.

@@ -20,7 +20,7 @@ from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
-from kdrbench.suite.reports.tables.labels import CONVERGED
+from kdrbench.suite.reports.tables.labels import CONVERGED, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.reports.tables.published_numbers import find_published, printed_table, published_numbers
 from kdrbench.suite.reports.tables.significance import interval_of
@@ -229,13 +229,17 @@ def _by_protocol(
     training: Callable[[str, IkdrCell], Compared | None],
 ) -> list[tuple[str, Compared]]:
     """Return what comes out by the published protocol; first, where print has it, accuracy on the fitted rows."""
-    runs = [(f"{runner}, {other.kernel}, {other.method}", runner, other) for runner, other in others]
+    runs = [(f"{runner}, {_axes_in_words(other)}", runner, other) for runner, other in others]
     protocol = [(label, Compared(other.ours, cell.published, other.error)) for label, _, other in runs]
     if not (cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY):
         return protocol
-    runs = [(f"{name}, {cell.kernel}, {cell.method}", name, cell), *runs]
+    runs = [(f"{name}, {_axes_in_words(cell)}", name, cell), *runs]
     trained = [(f"{TRAINING}, {label}", training(runner, other)) for label, runner, other in runs]
     return [(label, replace(compared, published=cell.published)) for label, compared in trained if compared] + protocol
+
+
+def _axes_in_words(cell: IkdrCell) -> str:
+    return f"{kernel_label(cell.kernel)}, {method_label(cell.method)}"
 
 
 def _training(name: str, cell: IkdrCell, *, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:

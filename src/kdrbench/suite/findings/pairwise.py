@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,9 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.nearness import COARSE, FINE, column, ratios
 from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, labels_of_variants
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
@@ -93,6 +93,7 @@ class Matrix:
     overall: tuple[Standing, ...]
     cells: tuple[Standing, ...]
     disturbed: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -133,7 +134,9 @@ class Matrix:
         return next((cell for cell in self.cells if (cell.solver, cell.dataset, cell.kernel) == axes), None)
 
 
-def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = ()) -> Matrix | None:
+def matrix_of(
+    experiment: str, near: pd.DataFrame, controls: Collection[str] = (), config: Config | None = None
+) -> Matrix | None:
     """Return the matrix of an experiment's rows of :func:`.nearness.nearness`; ``None`` for fewer than two solvers."""
     near = ratios(near[~near["method"].isin(list(controls))])
     solvers = by_method(list(dict.fromkeys(map(str, near["method"]))))
@@ -148,7 +151,8 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
         rows = {solver: here[here["method"] == solver] for solver in solvers}
         standings = [_standing(solver, dataset, kernel, own) for solver, own in rows.items() if len(own)]
         cells += _with_tests(standings, here[here["gap"].notna()], overall[0].solver)
-    return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), bool(near["disturbed"].any()))
+    labels, disturbed = labels_of_variants(solvers, config or {}), bool(near["disturbed"].any())
+    return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), disturbed, labels)
 
 
 def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Standing:
@@ -213,16 +217,16 @@ def wins_text(standing: Standing) -> str:
     return "/".join(map(str, counts)) if any(counts) else ""
 
 
-def meaning(standing: Standing, reference: str) -> str:
+def meaning(standing: Standing, matrix: Matrix) -> str:
     """Return a cell of a matrix in sentences, for a reader who points at it."""
     where = f" on {dataset_label(standing.dataset)}, {kernel_label(standing.kernel)} kernel" if standing.dataset else ""
     p, wins = "" if standing.p is None else f", p = {standing.p:.2g}", wins_text(standing)
     parts = [
-        f"{method_label(standing.solver)}{where}: within 1e-2 of the best known cost in {standing.coarse} and within "
+        f"{matrix.labels[standing.solver]}{where}: within 1e-2 of the best known cost in {standing.coarse} and within "
         f"1e-6 in {standing.fine} of {counted(standing.runs, 'run')}",
         f"times ({FIRST_SOLVE}) compared over {counted(standing.timed, 'run')}",
         f"median final cost {gap_text(standing.gap)} above the best known one, relative",
-        wins and f"{wins} wins/ties/losses against {method_label(reference)}{p}",
+        wins and f"{wins} wins/ties/losses against {matrix.labels[matrix.reference]}{p}",
         *(f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings),
     ]
     return "; ".join(filter(None, parts)) + "."

@@ -78,6 +78,7 @@ def render_dashboard(
     leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
     profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, "claims": parts.claims}
+    titles = {name: str(one["title"]) for name, one in config["experiments"].items()}
     drawn = {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}
     template = environment().get_template("page.html.j2")
     return template.render(
@@ -88,6 +89,7 @@ def render_dashboard(
         questions=overview.questions_of(answers, leading),
         leading=leading,
         profile=profile,
+        titles=titles,
         profile_legend=legend_of(profile, 1) if profile else [],
         abbreviations=abbreviations_in(*data["names"][-1].get("words", ())),
         disturbed=DISTURBED,
@@ -105,7 +107,7 @@ def render_dashboard(
         parts=parts,
         legends={chart.name: legend_of(chart) for chart in parts.charts},
         checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
-        packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": data})},
+        packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": {**data, "titles": titles}})},
     )
 
 

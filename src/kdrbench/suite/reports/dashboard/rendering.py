@@ -16,8 +16,8 @@ from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
     kernel_label,
+    label_in_text,
     low_rank_label,
-    method_in_text,
     method_label,
 )
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS, rounded
@@ -35,7 +35,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 
 def environment() -> jinja2.Environment:
     """Return what fills in the templates of the dashboard and the site; a filter is called like its function."""
-    filters = [paper_label, order_of, slug, place_label, dataset_label, kernel_label, method_label, method_in_text]
+    filters = [paper_label, order_of, slug, place_label, dataset_label, kernel_label, label_in_text]
     filters += [interval_text, unit_text, labels_of, ratio_text, gap_text, wins_text, meaning]
     made = plain_environment()
     made.filters.update({function.__name__: function for function in filters})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def draw(chart: Chart) -> Figure:
 
 def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
     """Add a legend that is no wider than the figure, and return its height in lines."""
-    if len(handles) < 2:
+    if not handles:
         return 0
     # A handle takes half an inch.
     fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
@@ -230,7 +231,7 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
         ticks.set_major_formatter(EngFormatter(unit="s"))
         ticks.set_minor_formatter(NullFormatter())
     elif axis.unit:
-        axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
+        axis = replace(axis, title=f"{axis.title} [{axis.unit}]")
     if axis.ticks:
         ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks), **_WORDS)
     getattr(axes, f"set_{name}label")(textwrap.fill(axis.title, max(8, letters)), **_WORDS)

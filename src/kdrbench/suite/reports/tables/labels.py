@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.reports.declared import declared
-from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.systems.ikdr.config import Settings, settings_of
 from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
 Format = Callable[[float, float | None], str]
@@ -88,6 +89,14 @@ def label_in_text(label: str) -> str:
     """Return a label with what follows its first comma in parentheses."""
     name, _, variant = label.partition(", ")
     return f"{name} ({variant})" if variant else name
+
+
+def labels_of_variants(names: Iterable[str], config: Config) -> dict[str, str]:
+    """Return the labels of methods, "ISM, as published" where the configuration has "ISM, converged" too."""
+    settings = settings_of(config)
+    published = {stem_of(name) for name in settings if is_converged(name)}
+    published = {name for name in published if settings.get(name) is Settings.PUBLISHED}
+    return {name: method_label(name) + (", as published" if name in published else "") for name in names}
 
 
 def abbreviations_in(*texts: str) -> str:

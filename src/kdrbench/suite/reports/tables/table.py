@@ -203,8 +203,13 @@ def plain_environment() -> jinja2.Environment:
     spaces: Any = {"trim_blocks": True, "lstrip_blocks": True}
     loader = jinja2.PackageLoader("kdrbench.suite.reports")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **spaces)
-    environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"))
+    environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"), breaking=_breaking)
     return environment
+
+
+def _breaking(text: str) -> str:
+    """Return a cell's text, of a number one that breaks only at its spread or in parentheses."""
+    return re.sub(r"(?<!;) (?![\u00b1(])", "\u00a0", text) if re.match(r"[-+(<>\d]", text) else text
 
 
 def render_latex(table: Table) -> str:

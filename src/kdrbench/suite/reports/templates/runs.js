@@ -33,6 +33,7 @@ function makeRuns(DataTable, runs) {
   const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
   options.columns = columns.map(() => ({ render: last }));
   options.columns[7].render = (shown, kind) => (kind === "display" ? duration(shown) : last(shown, kind));
+  options.columns[1].createdCell = (cell, name) => (cell.title = runs.titles[name] || "");
   options.columns[0].createdCell = (cell, index) => {
     const button = make("button", "Details", "details");
     button.type = "button";
@@ -91,7 +92,8 @@ function showRun(runs, value, index) {
   one("#run-title").textContent = titleOf(runs, value, index);
   const status = one("#run-status");
   status.replaceChildren(make("span", words(value(index, "status")), "badge " + slug(value(index, "status"))));
-  status.append(" ", value(index, "message") || "", ` (${value(index, "experiment")})`);
+  const experiment = value(index, "experiment");
+  status.append(" ", value(index, "message") || "", ` (${runs.titles[experiment]} ${experiment})`);
   one("#run-facts").replaceChildren(...Object.entries(runs.groups).map((group) => factsOf(group, runs, value, index)));
   const dialog = one("#run");
   dialog.showModal();

@@ -34,6 +34,7 @@ from kdrbench.suite.reports.tables.labels import (
     by_method,
     dataset_label,
     kernel_label,
+    labels_of_variants,
     method_label,
 )
 
@@ -213,14 +214,13 @@ def profile_chart(source: Source) -> Chart:
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     own = [name for name in solvers if not name.endswith(REFERENCE)]
-    styles, panels = styles_of([*source.config["solvers"], *solvers]), []
+    styles, labels = styles_of([*source.config["solvers"], *solvers]), labels_of_variants(solvers, source.config)
+    looks, panels = {label: styles[name] for name, label in labels.items()}, []
     for abscissa, shown in ((TIME, own), (CALLS, solvers)):
-        needed = _needed(compared, source, abscissa)
         without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
-        panels += [
-            _profile_panel(needed[accuracy].reindex(columns=shown), abscissa, accuracy, styles, without)
-            for accuracy in ACCURACIES
-        ]
+        for accuracy, needed in _needed(compared, source, abscissa).items():
+            named = needed.reindex(columns=shown).rename(columns=labels)
+            panels.append(_profile_panel(named, abscissa, accuracy, looks, without))
     problems = len(compared[_PROBLEM].drop_duplicates())
     caption = _PROFILE_CAPTION.format(solvers=len(solvers), problems=problems) + (
         _WITHOUT_TIMES if len(own) < len(solvers) else ""
@@ -276,7 +276,7 @@ def _profile_panel(
     needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style], without: str
 ) -> Panel:
     series = [
-        Series(method_label(name), *steps, Mark.STEPS, colour=styles[name].colour, line=styles[name].line)
+        Series(name, *steps, Mark.STEPS, colour=styles[name].colour, line=styles[name].line)
         for name, steps in (profile(needed).items() if len(needed) else ())
     ]
     title = f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems{without}"

@@ -156,7 +156,9 @@ def text_page(source: ReportSource) -> Page:
         "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
     ]
     block = attrgetter("dataset")
-    return lay_out(source.report.name, title, _COMPARED, comparisons, block=block, notes=notes, n_labels=4), []
+    return lay_out(
+        source.report.name, title, _COMPARED, comparisons, block=block, notes=notes, n_labels=len(_COMPARED)
+    ), []
 
 
 def _mean(title: str, column: str, words: str, shown: Format, metric: str) -> Column:
