@@ -9,8 +9,6 @@ from support.products import by_section
 from support.system_cases import grid_of, only
 
 PLACE = "config: experiments.kpca_tables"
-
-
 FAULTS = [
     ({"datasets": ["irs"]}, rf"{PLACE}.datasets: unknown data set 'irs'. Did you mean 'iris'\?"),
     ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them"),
