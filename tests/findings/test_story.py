@@ -84,7 +84,7 @@ def test_what_the_authors_code_did_is_told_with_the_numbers_it_made(source, diff
     story = Summary(source)
     (one,) = story.reasons(of_authors=True)
     assert (one.count, one.traced, story.reasons(of_authors=False)) == (2, 1, [])
-    assert one.example.endswith(": 1 printed, 2 here, 1.01 by the authors' protocol")
+    assert one.example.endswith(": 1 printed, 2 here, 1.01 by another protocol")
     assert f"| {escape(why)} | 2 | 1 | " in summary("what_we_found", source)
 
 

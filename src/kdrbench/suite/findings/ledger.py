@@ -72,7 +72,7 @@ class Trace(StrEnum):
     """
 
     OURS = "reproduced by our runs"
-    PROTOCOL = "reproduced by runs of the authors' protocol"
+    PROTOCOL = "reproduced by runs of another protocol"
     EXPLAINED = "explained by a sentence alone"
     OPEN = "open"
 

@@ -78,7 +78,7 @@ def summary(name: str, source: Source) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why printed numbers are not met, how many, how many of them the authors' protocol gives, and one of them."""
+    """Why printed numbers are not met, how many, how many of them another protocol gives, and one of them."""
 
     why: str
     count: int
@@ -181,7 +181,7 @@ def _example(line: Comparison) -> str:
     parts = (paper_label(line.paper), place_label(line.table), *labels_of(line))
     shown = f"{', '.join(part for part in parts if part != '-')}: {line.published} printed, {line.ours} here"
     met = next((number for number, verdict in line.by_protocol if verdict == Verdict.REPRODUCED), "")
-    return f"{shown}, {met.partition(' (')[0]} by the authors' protocol" if met else shown
+    return f"{shown}, {met.partition(' (')[0]} by another protocol" if met else shown
 
 
 def _ascent(known: pd.DataFrame) -> str:
