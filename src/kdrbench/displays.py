@@ -125,7 +125,8 @@ class EmbeddingDisplay:
         options = {"s": 22, "alpha": 0.8, "linewidths": 0, **scatter_options}
         first, second = components if count > 1 else (0, 0)
         across, up = self.embedding[:, first], self.embedding[:, second]
-        self.ax_.set(xlabel=f"component {first + 1}", ylabel=f"component {second + 1}" if count > 1 else "samples")
+        alone = "y" if self._is_scale else "samples"
+        self.ax_.set(xlabel=f"component {first + 1}", ylabel=f"component {second + 1}" if count > 1 else alone)
         if self._is_scale:
             points = self.ax_.scatter(across, up if count > 1 else self.y, c=self.y, **{"cmap": "viridis", **options})
             self.figure_.colorbar(points, ax=self.ax_, label="y")

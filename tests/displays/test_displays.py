@@ -127,7 +127,8 @@ def test_an_embedding_is_drawn_by_class_or_target():
     for fit, y, is_scale in ((target.fit(X, Y), Y, True), (model, 9 * np.arange(178), False), (model, X["hue"], True)):
         shown = EmbeddingDisplay.from_estimator(fit, X.to_numpy() if fit is model else X, y)
         assert (shown.ax_.get_legend() is None) == is_scale
-    assert EmbeddingDisplay(embedding=mapped[:, :1], y=Y).plot().ax_.get_ylabel() == "samples"
+    for y, label in ((Y, "samples"), (X["alcohol"] + 0.001, "y")):
+        assert EmbeddingDisplay(embedding=mapped[:, :1], y=y).plot().ax_.get_ylabel() == label
     pandas = model.set_output(transform="pandas")
     np.testing.assert_allclose(EmbeddingDisplay.from_estimator(pandas, X.to_numpy()).embedding, mapped)
 

@@ -318,13 +318,21 @@ def explore(
             best, best_value = following, value
         settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
         turn = subspace_turn(projection, following)
-        if settled or any(subspace_turn(before, following) <= _CYCLE * turn for before in earlier):
+        if settled or any(_is_within(_CYCLE * turn, before, following) for before in earlier):
             break
         if growth is not None and growth.has_ended(best_value):
             break
         earlier = [*earlier, projection][-_LONGEST:]
         projection, previous = following, eigenvalues
     return None if surrogate is None else Explored(best, best_value, surrogate, drift)
+
+
+def _is_within(turn: float, first: FloatArray, second: FloatArray) -> bool:
+    """Return whether the subspaces of two orthonormal arrays are at most a ``turn`` apart (:func:`subspace_turn`)."""
+    # The sines of all angles are cheap: their squares, which add up to the left side, are at most that of the largest.
+    n_components = second.shape[1]
+    together = n_components - float(np.linalg.norm(first.T @ second)) ** 2
+    return together <= n_components * (turn * turn + 1e-9) and subspace_turn(first, second) <= turn
 
 
 def _drift(first: FloatArray, other: FloatArray) -> float:

@@ -29,11 +29,19 @@ _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "statu
 def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the runs of all systems in one table, with the column ``system``.
 
-    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there.
+    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there. The quality of
+    a learner's run is its accuracy.
     """
     runs = pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
     lacking = [column for column in sorted(_HEADING | _RESULTS) if column not in runs]
-    return pd.concat([runs, pd.DataFrame(None, runs.index, lacking, dtype=object)], axis=1)
+    runs = pd.concat([runs, pd.DataFrame(None, runs.index, lacking, dtype=object)], axis=1)
+    if "accuracy" in runs:
+        learned = (runs["system"] == KPCA_TRICK) & runs["accuracy"].notna()
+        runs = runs.assign(
+            quality=runs["quality"].where(~learned, runs["accuracy"]),
+            quality_metric=runs["quality_metric"].where(~learned, "accuracy"),
+        )
+    return runs
 
 
 def run_data(runs: pd.DataFrame) -> dict[str, Any]:
