@@ -349,8 +349,10 @@ class LoadingsDisplay:
             self.ax_.set_xlabel("loading")
         else:
             share = f"{confidence_level:.0%} of {len(self.resampled)} resamples"
-            overlap = f"space found again: {np.median(self.overlaps):.2f} (median; 1 is all)"
-            self.ax_.set_xlabel(f"loading, and where {share} are\n{overlap}")
+            overlap = f"overlap with their spaces: {np.median(self.overlaps):.2f} (median; 1 if equal)"
+            self.ax_.set_xlabel(f"loading, with the range of {share}\n{overlap}")
+        if len(heaviest) < self.loadings.shape[1]:
+            self.ax_.set_ylabel(f"{len(heaviest)} heaviest of {self.loadings.shape[1]} features")
         self.ax_.grid(axis="y", alpha=0.25)
         if len(shown) > 1:
             above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(shown)}

@@ -84,9 +84,9 @@ def test_a_metric_is_shown_by_its_principal_axes():
 def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
-    assert not hasattr(model[-1], "classes_")
-    scaler = StandardScaler().fit(X)
-    scaled = InterpretableKDR(2, kernel="linear").fit(scaler.transform(X), Y)
+    heavy = f"4 heaviest of {X.shape[1]} features"
+    assert (display.ax_.get_ylabel(), hasattr(model[-1], "classes_")) == (heavy, False)
+    scaled = InterpretableKDR(2, kernel="linear").fit((scaler := StandardScaler().fit(X)).transform(X), Y)
     assert scaled.loadings_frame(feature_names=scaler.get_feature_names_out()).index.equals(X.columns)
     np.testing.assert_allclose(display.loadings, scaled.components_, atol=1e-12)
     heaviest = np.argsort(-(scaled.explained_objective_ratio_ @ scaled.components_**2))[:4]
