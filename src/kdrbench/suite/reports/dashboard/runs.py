@@ -29,8 +29,8 @@ _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "statu
 def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the runs of all systems in one table, with the column ``system``.
 
-    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there. The quality of
-    a learner's run is its accuracy.
+    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there. The quality
+    of a learner's run is its accuracy.
     """
     runs = pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
     lacking = [column for column in sorted(_HEADING | _RESULTS) if column not in runs]
