@@ -209,8 +209,8 @@ def linear_time_hsic(
     whether or not these mean anything: use :func:`held_out_test` or :func:`permutation_test`.
 
     Parameters are those of :func:`.permutation_test`; ``n_frequencies`` is m, and ``target`` says what y is, as that of
-    :class:`.InterpretableKDR`. Raises ``InputError`` for values that are
-    not allowed, and ``ValueError`` for features that are no finite numbers.
+    :class:`.InterpretableKDR`. Raises ``InputError`` for values that are not allowed, and ``ValueError`` for features
+    that are no finite numbers.
 
     References
     ----------

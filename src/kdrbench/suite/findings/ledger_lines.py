@@ -17,7 +17,7 @@ import pandas as pd
 from kdrbench.status import Status
 from kdrbench.suite.findings.effects import NO_EFFECT, Effect, Judged, difference_of_cells, effect_of, our_difference
 from kdrbench.suite.findings.outcome import steady_times
-from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
+from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words, is_imitation
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, Cell, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED, kernel_label, method_label
@@ -195,7 +195,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Lines:
         table = printed_table(experiment)
         if table is None:
             continue
-        by_protocol = experiment["published"].get("protocol", False)
+        by_protocol = is_imitation(experiment)
         if table not in tables and not by_protocol:
             tables.append(table)
         of_experiment = runs[runs["experiment"] == name]
@@ -301,7 +301,7 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Lines:
             [
                 compared_line(axes, name, cells[key], (_gain(axes, cells[key], parts[name]), NO_EFFECT), readings)
                 for name, cells in experiments.items()
-                if key in cells and not _is_reading(config, name)
+                if key in cells and not is_imitation(config["experiments"][name])
             ],
         )
 
@@ -311,7 +311,7 @@ def _readings(
 ) -> Iterator[tuple[str, KpcaCell]]:
     """Yield the cells of an experiment that read otherwise what the paper leaves open of one of its numbers."""
     dataset, learner, variant = key
-    if key in cells and _is_reading(config, name) and not cells[key].departure:
+    if key in cells and is_imitation(config["experiments"][name]) and not cells[key].departure:
         yield name, cells[key]
     other, words = _READ_AS.get(variant, ("", ""))
     if (other_cell := cells.get((dataset, learner, other))) and not other_cell.departure:
@@ -374,7 +374,10 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
     """Yield how often each version with a kernel is above, level with and below the plain learner."""
     lines: dict[bool, list[Comparison]] = {True: [], False: []}
     for name in experiments_of(config, KPCA_TRICK):
-        cells, is_reading = kpca_cells(runs[runs["experiment"] == name], config), _is_reading(config, name)
+        cells, is_reading = (
+            kpca_cells(runs[runs["experiment"] == name], config),
+            is_imitation(config["experiments"][name]),
+        )
         departs = next((cell.departure for cell in cells.values() if cell.departure), "")
         if is_reading:
             read_as = {other: variant for variant, (other, _) in _READ_AS.items()}
@@ -388,11 +391,6 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
         protocol = "; ".join(f"{other.ours} ({other.experiment})" for other in others)
         verdicts = "; ".join(str(other.verdict) for other in others)
         yield replace(line, protocol=protocol, protocol_verdict=verdicts)
-
-
-def _is_reading(config: Config, name: str) -> bool:
-    """Return whether an experiment follows another reading of what a paper leaves open."""
-    return bool(config["experiments"][name]["published"].get("protocol"))
 
 
 def _count_line(counts: Counts, name: str, departs: str) -> Comparison:

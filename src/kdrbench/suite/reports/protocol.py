@@ -98,6 +98,11 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
     return rows, list(dict.fromkeys((name, reason) for name, reason in left_out if reason))
 
 
+def is_imitation(experiment: Mapping[str, Any]) -> bool:
+    """Return whether an experiment that names a paper follows another protocol or reading, to explain its numbers."""
+    return bool(experiment["published"].get("protocol", False))
+
+
 def printed_components(paper: str, setting: str) -> Mapping[str, int]:
     """Return by data set the number of components that a paper's tables of a setting are printed with."""
     of = {"paper": paper, "setting": setting}
