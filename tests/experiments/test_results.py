@@ -77,6 +77,7 @@ def test_nothing_that_a_record_names_is_loaded(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow("renders two reports")
 def test_what_is_read_of_a_record_needs_neither_its_solvers_nor_its_data(tmp_path):
     place = folder_of(tmp_path / "here", datasets=["mine"], trace_file="t.jsonl")
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
