@@ -59,7 +59,7 @@ def test_chosen_experiments_as_json(plan):
     ("target", "experiments"),
     [
         ("kpca_table1", {"kpca_tables"}),
-        ("ismplus_table4", {"scaling", "scaling_factored", "scaling_d", "scaling_q2", "scaling_q8", "scaling_q16"}),
+        ("ismplus_table4", {"scaling", *(f"scaling_{part}" for part in ("32000", "factored", "d", "q2", "q8", "q16"))}),
         pytest.param("table4_supervised", {"table4_supervised", *REDRAWN}, marks=pytest.mark.whole),
     ],
 )

@@ -62,6 +62,8 @@ def test_stopped_and_failed_runs_enter_no_fit():
     (one,) = series_of(*made, sized(8000, status="skipped", time_s=None, q=None))
     assert one.fixed == (("n_features", 20), ("n_components", 4))
     assert [size for size, _ in one.ended] == [1000, 2000, 4000]
+    (one,) = series_of(*made, sized(500), sized(8000), sized(16000))
+    assert (one.law.smallest, one.law_of_an_iteration.n_points) == (2000.0, 4)
 
 
 def test_series_are_told_apart_by_what_else_differs():

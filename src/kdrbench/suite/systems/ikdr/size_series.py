@@ -32,9 +32,8 @@ AXES = {"n_train": "samples", "n_features": "features", "n_components": "compone
 LETTERS = {"n_train": "n", "n_features": "d", "n_components": "q"}
 ALL_PAIRS, FACTORED = "all pairs", "factored"
 _EVALUATIONS = {"panels": ALL_PAIRS, "dense": ALL_PAIRS, "pairwise_sum": ALL_PAIRS, "autograd": ALL_PAIRS}
-_FEWEST_SIZES = 3
-# Below this many samples a run is made of calls, not of sums over pairs.
-MANY_SAMPLES = 1000.0
+# Laws hold for large sizes: of small ones a run is made of calls, and of what grows slower.
+_FEWEST_SIZES, _LARGEST_SIZES = 3, 4
 
 # Exponents of one iteration, see the note below the table.
 _OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most 1"}
@@ -46,8 +45,8 @@ _NOTES = [
     "Expected, an iteration: n^2 for sums over all pairs, as the papers state for every solver (NeurIPS 2019, Figure "
     "1b), and n for sums in factors; in d and q by counting operations: over all pairs a surrogate takes n^2 (d + q) "
     "and a gradient n^2 q + n d q, and in factors of a polynomial of degree p the features grow as q^(p-1).",
-    f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended, else with all that did. Runs "
-    "that were stopped at a limit, or failed, enter no fit.",
+    f"Laws are fitted to the {_LARGEST_SIZES} largest sizes that ended. Runs that were stopped at a limit, or failed, enter "
+    "no fit.",
     "All runs that ended are here. Claims and published numbers leave out those whose time was disturbed, and so have "
     "other exponents.",
 ]
@@ -126,16 +125,17 @@ class SizeSeries:
     @property
     def law(self) -> PowerLaw | None:
         """The law of whole runs."""
-        return fit_power_law(self.ended, self._least)
+        return _law_of_largest(self.ended)
 
     @property
     def law_of_an_iteration(self) -> PowerLaw | None:
         """The law of time over iterations, which is what the papers analyse."""
-        return fit_power_law(self.an_iteration, self._least)
+        return _law_of_largest(self.an_iteration)
 
-    @property
-    def _least(self) -> float:
-        return MANY_SAMPLES if self.axis == "n_train" else 0.0
+
+def _law_of_largest(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
+    sizes = sorted({size for size, _ in points})
+    return fit_power_law(points, min(sizes[-_LARGEST_SIZES:], default=0.0))
 
 
 def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:
@@ -274,7 +274,7 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
     caption = (
         "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "
-        f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended. "
+        f"Laws are fitted to the {_LARGEST_SIZES} largest sizes that ended. "
         "Crosses are runs stopped at their limit of time or memory: their times are lower bounds and enter no fit. "
         f"{TIMES_MEAN}"
     )
