@@ -332,8 +332,11 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
     numbers = list(low_rank.published_and_sources(runs, config))
     cells = {(*axes.values(), source.experiment): source.cell for axes, sources in numbers for source in sources[:1]}
     for axes, sources in numbers:
+        readings = [source for source in sources if is_imitation(config["experiments"][source.experiment])]
+        # Where each run draws its samples, print shows one of these draws.
+        drawn = [(one.label, Compared(one.cell, find_published(**axes), one.cell.std)) for one in readings]
         lines = []
-        for source in sources:
+        for source in (one for one in sources if one not in readings):
             experiment, cell, effect = config["experiments"][source.experiment], source.cell, NO_EFFECT
             # Numbers of a substitute for data that are not public are shown, and judged by nothing.
             stand_in = axes["dataset"] not in experiment["datasets"]
@@ -344,7 +347,7 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Lines:
                 difference = difference_of_cells(cell, theirs, axes["metric"])
                 effect = effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])
             compared = Compared(cell, find_published(**axes), cell.error, departs)
-            line = compared_line(axes, source.label, compared, (effect, NO_EFFECT))
+            line = compared_line(axes, source.label, compared, (effect, NO_EFFECT), drawn)
             lines.append(replace(line, verdict=Verdict.NOT_JUDGED) if stand_in else line)
         yield axes, lines
 

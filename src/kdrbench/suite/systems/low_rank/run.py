@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -61,6 +61,12 @@ class LowRankTask:
     start: FloatArray
     labels: NDArray[np.int64]
     target: FloatArray | None
+
+    def sampled(self, size: int, run: int, seed: int) -> LowRankTask:
+        """Return the task of ``size`` samples, drawn for the run without replacement; it has no target."""
+        rng = rng_of("lowrank sample", self.draw, run, seed)
+        rows = np.sort(rng.choice(len(self.labels), size, replace=False))
+        return replace(self, start=self.start[rows], labels=self.labels[rows])
 
     def constraints(self, count: int, run: int, seed: int) -> Constraints:
         """Draw ``count`` constraints; a draw depends on its name, ``count``, run and seed, not on the method."""
@@ -161,6 +167,8 @@ _CERTIFICATES = ("dual_change", "kkt_residual", "largest_violation", "divergence
 def run_draws(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the result of each number of constraints; drawing them and scoring the kernel is off the clock."""
     task = make_task(batch.definition["draw"], batch.definition["kind"], dataset)
+    if size := batch.definition.get("sample"):
+        task = task.sampled(size, number, batch.seed)
     for count in batch.definition["constraints"]:
         try:
             yield _learned(batch.definition["method"], task, count, (number, batch.seed), referee)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ SCHEMA: Config = {
         "constraints": list_of(integer(0), "numbers of constraints; 0 judges the kernel as it is"),
         "methods": described(NAMES, f"of those that {METHODS} defines"),
         "runs": integer(1, "draws of the constraints"),
+        "sample": integer(2, "samples that each run draws of data with features; all of them by default"),
         "draw": described(NAME, "name that seeds the draws, the same for the same draws; by default the data set's"),
     },
 }
@@ -117,7 +119,9 @@ class LowRankSystem(System):
         registry, most = registry_of(config), max(experiment["constraints"])
         yield from unknown_names("methods", "method", experiment["methods"], config.get(METHODS, {}))
         for dataset in experiment["datasets"]:
-            n = registry[dataset].n_samples
+            n = min(registry[dataset].n_samples, experiment.get("sample", math.inf))
+            if "sample" in experiment and (registry[dataset].kind != "features" or n < experiment["sample"]):
+                yield f"sample: data set {dataset!r} must have features, and at least {experiment['sample']} samples"
             if not registry[dataset].classes:
                 yield f"datasets: data set {dataset!r} has no labels; constraints come from them"
             if most > (pairs := n * (n - 1) // 2):
@@ -148,6 +152,7 @@ class LowRankSystem(System):
         """Yield a cell for each data set and method."""
         experiment, registry = config["experiments"][name], registry_of(config)
         counts = tuple(experiment["constraints"])
+        sample = {"sample": experiment["sample"]} if "sample" in experiment else {}
         for dataset in experiment["datasets"]:
             for name_of_method in experiment["methods"]:
                 method = dict(config[METHODS][name_of_method])
@@ -162,6 +167,7 @@ class LowRankSystem(System):
                         "constraints": list(counts),
                         "draw": experiment.get("draw", dataset),
                         "kind": registry[dataset].kind,
+                        **sample,
                     },
                     n_runs=experiment["runs"],
                     run_s=_seconds_of_a_run(method, counts, registry[dataset]),
@@ -177,7 +183,7 @@ class LowRankSystem(System):
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""
         n_samples, n_columns = dataset.features.shape
-        return {"n_samples": n_samples, "rank": n_columns}
+        return {"n_samples": batch.definition.get("sample", n_samples), "rank": n_columns}
 
 
 def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:
