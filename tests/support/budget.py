@@ -1,8 +1,8 @@
 """The budget of the daily tests: CPU seconds of each test, with its child processes that have ended, and of all.
 
-A daily test should take ``TEST_S``, one with ``@pytest.mark.slow("why")`` ``SLOW_TEST_S``. Those beyond are listed beside
-the ten slowest; a single test's time depends on the machine and its neighbours, so it fails no run. A run fails where
-all tests take more than ``NOISE`` times ``ALL_S``.
+A daily test should take ``TEST_S``, one with ``@pytest.mark.slow("why")`` ``SLOW_TEST_S``; those beyond are listed, as
+are the ten slowest: a single test's time depends on the machine and its neighbours. A run fails where all tests take
+more than ``NOISE`` times ``ALL_S``.
 """
 
 import os

@@ -31,6 +31,7 @@ def test_what_is_wrong_with_an_experiment_is_said():
         ({"methods": ["bourg"]}, f"{PLACE}.methods: unknown method 'bourg'. Did you mean 'burg'"),
         ({"datasets": ["gyrb_standin"]}, f"{PLACE}.datasets: unknown data set 'gyrb_standin'. Did you mean 'gyrb-stan"),
         ({"constraints": [2000]}, f"{PLACE}.constraints asks for 2000; the 52 samples of 'gyrb-standin' have 1326 pai"),
+        ({"sample": 40}, f"{PLACE}.sample: data set 'gyrb-standin' must have features, and at least 40 samples"),
         ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; constraints come"),
     ]:
         with pytest.raises(ConfigError, match=message):
@@ -156,6 +157,15 @@ def test_a_draw_is_the_same_whatever_else_the_run_learns_from():
     )
     first, second = alone[4,], both[4,]
     assert (first.status, first.message, first.columns) == (second.status, second.message, second.columns)
+
+
+def test_each_run_draws_other_samples():
+    config = only("lowrank_gyrb", datasets=["wine"], sample=40, constraints=[0, 4])
+    batch = next(batch for batch in load_grid(config).batches() if batch.cell == ("burg",))
+    first, other = (results_of(batch, data_of("wine"), number=number)[4,].columns for number in (0, 1))
+    assert first["nmi_ten_starts"] != other["nmi_ten_starts"]
+    task = make_task("gyrb", "features", data_of("wine")).sampled(40, 1, 0)
+    assert (task.start.shape, len(task.labels)) == ((40, 13), 40)
 
 
 def test_what_a_method_raises_is_a_row(tmp_path):

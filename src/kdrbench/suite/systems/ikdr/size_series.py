@@ -45,7 +45,7 @@ _NOTES = [
     "Expected, an iteration: n^2 for sums over all pairs, as the papers state for every solver (NeurIPS 2019, Figure "
     "1b), and n for sums in factors; in d and q by counting operations: over all pairs a surrogate takes n^2 (d + q) "
     "and a gradient n^2 q + n d q, and in factors of a polynomial of degree p the features grow as q^(p-1).",
-    f"Laws are fitted to the {_LARGEST_SIZES} largest sizes that ended. Runs that were stopped, or failed, enter no fit.",
+    f"Laws are fitted to the {_LARGEST_SIZES} largest sizes that ended. Runs that were stopped or failed enter no fit.",
     "All runs that ended are here. Claims and published numbers leave out those whose time was disturbed, and so have "
     "other exponents.",
 ]
