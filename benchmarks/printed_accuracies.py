@@ -15,6 +15,7 @@ having been taken over 40 splits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import pandas as pd
 import yaml
 from measuring import parser_of, print_head, print_row
 from scipy.optimize import minimize
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.kernels.family import FloatArray
@@ -32,9 +34,10 @@ from kdrbench.metric_learning.descent import inverse_scale, nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, find_printed
 from kdrbench.suite.systems.kpca_trick.run import SampleSplit, candidates_of, draw_split
-from kdrbench.suite.systems.kpca_trick.system import AS_THEY_ARE, INPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
+AS_THEY_ARE = "as they are"
+INPUTS = (AS_THEY_ARE, "standardised", "unit range")
 UNITS = ("distance 1", "as they are")
 STEPS = (10, 20, 50, 100)
 NEIGHBOURS = {"nca": (0,), "lmnn": (1, 3, 5), "dne": (1, 3, 5, 7)}
@@ -83,7 +86,7 @@ def found_on(dataset: Dataset, experiment: dict, splits: int, learners: list[str
     rows = []
     kernels = KERNELS if "dne" in learners else KERNELS[:2]
     for number, inputs in product(range(splits), INPUTS):
-        split = draw_split(dataset, number, n_train, experiment.get("seed", 0)).scaled(inputs)
+        split = scaled(draw_split(dataset, number, n_train, experiment.get("seed", 0)), inputs)
         for kernel in kernels:
             train, test = coordinates(split, kernel, candidates)
             name, _, centring = kernel.partition(", ")
@@ -93,6 +96,14 @@ def found_on(dataset: Dataset, experiment: dict, splits: int, learners: list[str
             some = [one for one in learners if not centring or one == "dne"]
             rows += [place | setting for setting in accuracies(train, test, split, some)]
     return rows
+
+
+def scaled(split: SampleSplit, inputs: str) -> SampleSplit:
+    """Return the split as it is, or its features standardised or in the unit range of training samples."""
+    if inputs == AS_THEY_ARE:
+        return split
+    scaler = (StandardScaler() if inputs == "standardised" else MinMaxScaler()).fit(split.train)
+    return replace(split, train=scaler.transform(split.train), test=scaler.transform(split.test))
 
 
 def coordinates(split: SampleSplit, kernel: str, candidates: dict) -> tuple[FloatArray, FloatArray]:

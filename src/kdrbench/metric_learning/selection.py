@@ -57,14 +57,14 @@ class Part:
     test: FloatArray
     test_codes: IntArray
 
-    def accuracy(self, learner: Learner, n_votes: int = 1) -> float:
-        """Return the share of test samples that k-NN classifies rightly in the metric learned from the others."""
+    def accuracy(self, learner: Learner) -> float:
+        """Return the share of test samples that 1-NN classifies rightly in the metric learned from the others."""
         projection = learn_map(learner, self.train, self.train_codes)
-        return self.accuracy_of(self.train @ projection, self.test @ projection, n_votes)
+        return self.accuracy_of(self.train @ projection, self.test @ projection)
 
-    def accuracy_of(self, train: FloatArray, test: FloatArray, n_votes: int = 1) -> float:
-        """Return the share of test samples that k-NN classifies rightly, both parts as they are mapped."""
-        predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes, n_votes)
+    def accuracy_of(self, train: FloatArray, test: FloatArray) -> float:
+        """Return the share of test samples that 1-NN classifies rightly, both parts as they are mapped."""
+        predicted = predict_by_neighbours(squared_distances(test, train), self.train_codes)
         return float(np.mean(predicted == self.test_codes))
 
 

@@ -40,7 +40,6 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, failed
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.system import AS_THEY_ARE
 
 
 def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
@@ -80,16 +79,6 @@ class SampleSplit(Part):
         coordinates = kernel_pca(gram)
         return coordinates.transform(gram), coordinates
 
-    def scaled(self, inputs: str) -> SampleSplit:
-        """Return the split as it is, or its features ``standardised`` or in the ``unit_range`` of training samples."""
-        if inputs == AS_THEY_ARE:
-            return self
-        standardised = inputs == "standardised"
-        low = self.train.mean(axis=0) if standardised else self.train.min(axis=0)
-        scale = self.train.std(axis=0) if standardised else np.ptp(self.train, axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        return replace(self, train=(self.train - low) / scale, test=(self.test - low) / scale)
-
 
 def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
     """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
@@ -117,7 +106,7 @@ def run_split(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> 
     What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
     """
     definition = batch.definition
-    split = draw_split(dataset, number, definition["n_train"], batch.seed).scaled(definition.get("inputs", AS_THEY_ARE))
+    split = draw_split(dataset, number, definition["n_train"], batch.seed)
     rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
     folds = stratified_folds(split.train_codes, definition["n_folds"], rng)
     candidates = candidates_of(definition["candidates"], dataset.features.shape[1])
@@ -129,7 +118,6 @@ class _Trial:
     """A learner's accuracies on candidates and folds, their seconds, and the error that ended it."""
 
     build: Callable[[], Learner]
-    n_votes: int = 1
     accuracies: list[list[float]] = field(default_factory=list)
     spent: Seconds = _NO_TIME
     error: Exception | None = None
@@ -139,7 +127,7 @@ class _Trial:
         if self.error is not None:
             return
         try:
-            accuracy, spent = referee.timed(lambda: part.accuracy(self.build(), self.n_votes))
+            accuracy, spent = referee.timed(lambda: part.accuracy(self.build()))
         except Exception as error:
             self.error = error
             return
@@ -157,10 +145,6 @@ class _Methods:
     candidates: Sequence[AnyKernel]
     referee: Referee
     _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
-
-    @property
-    def _n_votes(self) -> int:
-        return int(self.definition.get("votes", 1))
 
     def _build(self, learner: str) -> Learner:
         return build_learner(learner, self.definition.get("learner_options", {}).get(learner))
@@ -185,7 +169,7 @@ class _Methods:
         if variant == "oracle":
             return self._best_on_test
         if variant == "cross_validated":
-            trials = {name: _Trial(partial(self._build, name), self._n_votes) for name in self.definition["learners"]}
+            trials = {name: _Trial(partial(self._build, name)) for name in self.definition["learners"]}
             for kernel in candidates:
                 self._try(kernel, list(trials.values()))
             return lambda key: self._chosen(key, trials[key[0]])
@@ -256,7 +240,7 @@ class _Methods:
             test = split.test
             if kernel is not None and coordinates is not None:
                 test = coordinates.transform(split.test_pairs.gram(kernel, up_to_constant=True))
-            return split.accuracy_of(train @ projection, test @ projection, self._n_votes)
+            return split.accuracy_of(train @ projection, test @ projection)
 
         found, judging = self.referee.timed(accuracy)
         return found, len(projection), prepared.plus(learning).plus(judging)

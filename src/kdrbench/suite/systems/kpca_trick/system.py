@@ -22,11 +22,6 @@ from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, int
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak", "oracle": "ok"}
 # The number of a learner's table in the paper.
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
-AS_THEY_ARE = "as_they_are"
-# What is done to features first, by the training samples of a split.
-INPUTS = (AS_THEY_ARE, "standardised", "unit_range")
-# What an experiment may set otherwise than the paper's tables do.
-_SETTINGS = ("inputs", "votes", "learner_options")
 
 _CANDIDATES = {
     "type": "object",
@@ -47,8 +42,6 @@ SCHEMA: Config = {
         "training": by_dataset(integer(2), "number of training samples, by data set"),
         "cv_folds": integer(2, "folds of the cross validation"),
         "splits": integer(1, "random splits of each data set"),
-        "inputs": {"enum": [*INPUTS], "description": "what is done to features first, by the training samples"},
-        "votes": integer(1, "nearest neighbours that vote; by default one"),
         "learner_options": {"type": "object", "additionalProperties": {"type": "object"}, "description": "by learner"},
         "test_selected": {
             "type": "array",
@@ -184,7 +177,7 @@ class KPCATrickSystem(System):
                 "n_train": value_for(experiment["training"], dataset),
                 "n_folds": experiment["cv_folds"],
                 "test_selected": dataset in experiment.get("test_selected", ()),
-                **{key: experiment[key] for key in _SETTINGS if key in experiment},
+                **{key: experiment[key] for key in ("learner_options",) if key in experiment},
             }
             (kernels,) = definition["candidates"].values()
             tuned = len(kernels) * (definition["n_folds"] * ("cross_validated" in variants) + ("oracle" in variants))
