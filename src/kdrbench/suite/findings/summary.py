@@ -24,7 +24,7 @@ from kdrbench.suite.reports.dashboard.rendering import slug
 from kdrbench.suite.reports.outputs import SUMMARY_PAGES, summary_pages
 from kdrbench.suite.reports.records import IKDR, of_papers
 from kdrbench.suite.reports.tables.cells import SADDLE
-from kdrbench.suite.reports.tables.labels import NO_CELL, kernel_label, method_label
+from kdrbench.suite.reports.tables.labels import NO_CELL, abbreviations_in, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.reports.tables.verdicts import Verdict
@@ -112,7 +112,15 @@ class Summary:
     @property
     def processors(self) -> str:
         """The processors on which rows were made."""
-        return " and ".join(sorted(set(self.runs["processor"].dropna())))
+        return ", ".join(sorted(set(self.runs["processor"].dropna())))
+
+    @property
+    def abbreviations(self) -> str:
+        """What abbreviations of claims, answers and reasons stand for."""
+        claims = [claim.words for claim, _ in self.source.claims]
+        reasons = [one.why for kind in (True, False) for one in self.reasons(of_authors=kind)[:_MOST_REASONS]]
+        answers = [one.text for one in self.answers(beyond=True)]
+        return abbreviations_in(*claims, *reasons, *answers)
 
     @property
     def _first(self) -> list[Comparison]:
