@@ -14,10 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 def test_tests_whose_sum_is_over_budget_fail_the_run(monkeypatch):
     monkeypatch.setattr(budget, "MANY", 0)
-    enforced, session = (
-        budget.Budget(SimpleNamespace(getoption=lambda name: "not whole")),
-        SimpleNamespace(exitstatus=0),
-    )
+    enforced = budget.Budget(SimpleNamespace(getoption=lambda name: "not whole"))
+    session = SimpleNamespace(exitstatus=0)
     for number, seconds in enumerate([0.1 * budget.ALL_S - 0.1] * 30 + [4.0]):
         assert not enforced.is_broken()
         spent = [("cpu_s", (seconds, budget.TEST_S))]
