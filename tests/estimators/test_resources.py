@@ -21,13 +21,14 @@ from kdrbench.estimators import (
     KPCATrick,
     LowRankKernelLearner,
     fitting,
+    on_demand,
 )
 from kdrbench.estimators.fitting import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import Status
-from kdrbench.solvers.geometry import certificate
+from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import blas_threads, random_samples, traced_memory
 
@@ -64,7 +65,7 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
         noted("kernel", lambda b: 1 / (1 + b / 99)), lambda b: -1 / 99 / (1 + b / 99) ** 2, Pairing.DIFFERENCE
     )
     monkeypatch.setattr(fitting, "make_start", noted("start", fitting.make_start))
-    monkeypatch.setattr(certificate, "certify", noted("certificate", certificate.certify))
+    monkeypatch.setattr(on_demand, "certify", noted("certificate", on_demand.certify))
     with threadpool_limits(2, user_api="blas"):
         model = InterpretableKDR(10, kernel=rational).fit(features, labels)
         assert blas_threads() == {2}
@@ -209,10 +210,10 @@ def test_sums_over_classes_give_the_objective_and_certificate_of_many(monkeypatc
     model = InterpretableKDR(2, sigma=2.0).fit(features, labels)
     assert model.result_.evaluation.startswith("class_sums")
     problem = build_problem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)))
-    exact = certificate.certify(problem, model.components_.T)
+    exact = certify(problem, model.components_.T)
     assert model.objective_ == pytest.approx(problem.value(model.components_.T), rel=1e-6)
     # Not that of the search, which is rougher, and without pairs of samples.
-    assert isinstance(vars(model)["_certificate"], certificate.Certificate)
+    assert model._on_demand._source is None
     for name, value in asdict(exact).items():
         assert getattr(model.certificate_, name) == pytest.approx(value, rel=1e-3, abs=1e-6), name
 

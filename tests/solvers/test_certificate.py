@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import build_problem, dispatched
+from kdrbench.estimators import InterpretableKDR, on_demand
+from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Gaussian, Linear, Polynomial, Squared, Term
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import make_start
-from kdrbench.solvers.geometry import certificate, curvature
+from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import Tangents, largest_outside
 from support.helpers import KERNELS, random_projection, random_samples, solved
@@ -119,30 +119,22 @@ def wide_fit():
 
 def test_a_costly_one_is_computed_once_when_it_is_asked_for(monkeypatch):
     counted = []
-    monkeypatch.setattr(certificate, "certify", lambda *args: counted.append(args) or certify(*args))
+    monkeypatch.setattr(on_demand, "certify", lambda *args: counted.append(args) or certify(*args))
     model, features = wide_fit()
     assert counted == []
     assert model.certificate_ is model.certificate_
     assert len(counted) == 1
     assert model.certificate_.stationarity <= 1e-6
     # The data are let go of.
-    assert not any(features is held for held in vars(model._certificate).values())
-    assert model._certificate._source is None
+    assert not any(features is held for held in vars(model._on_demand).values())
+    assert model._on_demand._source is None
+    assert model.explained_objective_ratio_.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("options", [{"kernel": "linear", "n_components": 10}, {"n_components": 2}])
-def test_a_cheap_one_is_there_after_the_fit(options):
-    model = InterpretableKDR(**options).fit(*random_samples(**WIDE))
-    assert isinstance(vars(model)["_certificate"], certificate.Certificate)
-    assert np.isfinite(model.certificate_.curvature)
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
-def test_one_that_takes_all_pairs_of_many_samples_is_costly(monkeypatch, kernel):
-    monkeypatch.setattr(dispatched, "MANY_PAIRS", 500)
-    model = InterpretableKDR(2, kernel=kernel).fit(*random_samples(n_samples=500))
-    assert isinstance(vars(model)["_certificate"], certificate.CertificateOnDemand)
-    assert model.certificate_.curvature > 0
+def test_what_takes_no_pairs_of_samples_is_there_after_the_fit():
+    for kernel, is_held in (("linear", False), ("polynomial", False), ("gaussian", True)):
+        model = InterpretableKDR(2, kernel=kernel).fit(*random_samples(n_samples=500))
+        assert (model._on_demand._source is not None) == is_held
 
 
 def test_features_that_have_changed_are_no_longer_certified():

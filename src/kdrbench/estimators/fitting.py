@@ -20,6 +20,7 @@ from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
 from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples, projected
+from kdrbench.estimators.on_demand import OnDemand, objective_shares
 from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
@@ -44,7 +45,6 @@ from kdrbench.solvers import (
     make_start,
 )
 from kdrbench.solvers.base import check_projection
-from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certify
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, outside
 from kdrbench.solvers.registry import definition_of, method_of
@@ -102,7 +102,9 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         monitor = partial(WatchedMonitor, estimator.max_iter or MOST_ITERATIONS, progress)
         best, kernel, warned = search.learn(estimator.n_components, monitor)
         if estimator.n_components == "auto":
-            n_components = 1 + int(np.searchsorted(np.cumsum(objective_shares(best)), _EXPLAINED))
+            n_components = 1 + int(
+                np.searchsorted(np.cumsum(objective_shares(best.problem.fresh(), best.projection)), _EXPLAINED)
+            )
             best, kernel, warned = search.learn(n_components, monitor)
         learned = reevaluated(best)
         if estimator.max_features is not None:
@@ -110,7 +112,6 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             search, best, warned = _eliminated(search, best, kernel, monitor)
             learned = reevaluated(best)
             estimator.objective_lost_ = of_all - learned.objective
-        shares = None if isinstance(known.features, Samples) else objective_shares(best)
         learned = _without_false_stall(learned)
         iterations = counted(learned.iterations, "iteration")
         progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
@@ -121,11 +122,9 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 3)
     for sentence in warned:
         warnings.warn(sentence, UserWarning, 3)
-    estimator.kernel_, estimator._certificate = kernel, certificate_of(learned)
+    estimator.kernel_, estimator._on_demand = kernel, on_demand(learned)
     estimator.rank_, estimator.constant_features_ = search.span.rank, search.span.constant
     learned = search.span.lifted(learned, max(learned.projection.shape[1], search.n_wanted))
-    if shares is not None:
-        estimator.explained_objective_ratio_ = np.pad(shares, (0, learned.projection.shape[1] - len(shares)))
     estimator.result_, estimator.status_ = learned.result, learned.status
     estimator.n_iter_, estimator.objective_ = learned.iterations, learned.objective
     estimator.components_ = learned.projection.T.astype(known.dtype, copy=False)
@@ -148,7 +147,7 @@ def _eliminated(
     left, warned = np.setdiff1d(np.arange(search.span.n_features), search.span.constant), list[str]()
     while len(left) > limit:
         projection = search.span.lift(best.projection, n_components)
-        weights = (projection**2 @ objective_shares(best))[left]
+        weights = (projection**2 @ objective_shares(best.problem.fresh(), best.projection))[left]
         left = np.sort(left[np.argsort(-weights, kind="stable")[: max(limit, len(left) // 2)]])
         search = _Search(search.estimator, search.definitions, search.of_all_features, left)
         if search.span.rank < n_components:
@@ -425,15 +424,6 @@ def accurate(problem: DispatchedProblem, n_components: int) -> Evaluation:
     return fine if by_sums else problem.evaluation.exact
 
 
-def objective_shares(learned: Learned) -> FloatArray:
-    """Return the q shares of F(W) - F(0): what each component adds to those before it, of all that add anything."""
-    fresh, projection = learned.problem.fresh(), learned.projection
-    nothing = fresh.value(np.zeros((len(projection), 1)))
-    values = [fresh.value(np.ascontiguousarray(projection[:, :count])) for count in range(1, projection.shape[1] + 1)]
-    gains = np.maximum(np.diff([nothing, *values]), 0.0)
-    return gains / gains.sum() if gains.any() else np.full_like(gains, 1.0 / len(gains))
-
-
 def _without_false_stall(learned: Learned) -> Learned:
     """Return what was learned as converged where the solver stalled for F does not change beyond rounding.
 
@@ -450,18 +440,19 @@ def _without_false_stall(learned: Learned) -> Learned:
     return replace(learned, status=Status.CONVERGED, message=message)
 
 
-def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
-    """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand.
+def on_demand(learned: Learned) -> OnDemand:
+    """Return the certificate of what was learned and the shares of its components, computed where that is cheap.
 
-    It costs less than most solves where Phi is constant, or the Hessian is formed without all pairs of many samples.
+    It costs less than most solves where Phi is constant, or where the Hessian is formed and takes no pairs of samples.
     """
     problem, result, projection = cast(DispatchedProblem, learned.problem), learned.result, learned.projection
     # In the last round of a clustering the solver may have ended elsewhere.
     lowest = result.lowest if np.array_equal(result.projection, projection) else None
     n_features, n_components = projection.shape
-    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
-    if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs_of_many(projection)):
-        return certify(problem, projection, lowest)
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)
-    return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
+    found = OnDemand(again, problem.objective.features, projection, lowest)
+    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
+    if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
+        found.certificate()
+    return found

@@ -20,6 +20,7 @@ from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import PARADIGMS
 from kdrbench.parameters import COUNT, Either, Instance, OneOf, check_parameters, optional
 from kdrbench.solvers.geometry.certificate import Certificate
@@ -29,7 +30,7 @@ _CLASS_WEIGHT = optional(Either((OneOf(("balanced",)), Instance((Mapping,), "a d
 
 # Attributes that not every fit sets.
 _OF_CLUSTERS = ("labels_", "embedding_", "history_", "_projected")
-_OPTIONAL = ("classes_", "target_type_", "explained_objective_ratio_", "objective_lost_", *_OF_CLUSTERS)
+_OPTIONAL = ("classes_", "target_type_", "objective_lost_", *_OF_CLUSTERS)
 
 
 def _clusters(estimator: Any) -> bool:
@@ -132,14 +133,13 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     status_, certificate_, result_ :
         How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
         problem was evaluated, and why). For a clustering the certificate is about the problem of the last round. It is
-        computed when first asked for (or pickled) where it costs as much as a solve: by all pairs of 5000 samples or
-        more, or with q (d - q) > 400, unless the kernel is linear or squared. Until then the model holds the features,
-        which must not be changed.
+        computed when first asked for (or pickled) where it takes all pairs of samples or q (d - q) > 400, unless the
+        kernel is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     explained_objective_ratio_ : ndarray of shape (n_components,)
-        What each component adds to F(W) of those before it, as a share of F(W) - F(0); 0 where it adds nothing. Not for
-        samples that are streamed.
+        What each component adds to F(W) of those before it, as a share of F(W) - F(0); 0 where it adds nothing. It is
+        computed as the certificate is; not for samples that are streamed.
     objective_lost_ : float
         How much less F(W) is than with all features; only where ``max_features`` is given.
     rank_, constant_features_ :
@@ -235,7 +235,17 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     def certificate_(self) -> Certificate:
         """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
         check_is_fitted(self)
-        return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
+        found: Certificate = self._on_demand.certificate()
+        return found
+
+    @property
+    def explained_objective_ratio_(self) -> FloatArray:
+        """The share of each component in the objective; ``ValueError`` as ``certificate_``."""
+        check_is_fitted(self)
+        if not self._on_demand.has_shares:
+            raise AttributeError("shares of the objective take passes over samples that are streamed or sparse")
+        shares = self._on_demand.shares()
+        return np.pad(shares, (0, len(self.components_) - len(shares)))
 
     def loadings_frame(
         self, groups: Mapping[str, Sequence[str]] | None = None, *, feature_names: Sequence[str] | None = None

@@ -66,8 +66,6 @@ PROVED = 1e-7
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 # From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
 SUMS_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
-# The samples from which on a pass over all pairs takes a good part of a second.
-MANY_PAIRS = 5000
 # On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
 _PROVED_COMPONENTS = 6
 # More dimensions have grids of too many nodes. The error of the gradient on a grid, relative to it, as it is measured.

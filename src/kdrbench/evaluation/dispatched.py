@@ -15,7 +15,6 @@ from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.cost_model import (
-    MANY_PAIRS,
     MOST_NODES,
     PROVED,
     SINGLE_PRECISION,
@@ -114,11 +113,10 @@ class DispatchedProblem(Problem):
         """Return the relative stationarity to which the oracles are worth trusting; 0 where they are exact."""
         return accuracy(self._planned(n_components), self.evaluation)
 
-    def takes_pairs_of_many(self, projection: FloatArray) -> bool:
-        """Return whether calls at W take all pairs of many samples, each a good part of a second."""
+    def takes_pairs(self, projection: FloatArray) -> bool:
+        """Return whether calls at W take all pairs of samples."""
         self.evaluator(projection)
-        takes_pairs = self._planned(projection.shape[1]).evaluator == "panels"
-        return takes_pairs and self.objective.features.shape[0] >= MANY_PAIRS
+        return self._planned(projection.shape[1]).evaluator in ("panels", "dense")
 
     def approximation(self, projection: FloatArray) -> DispatchedProblem | None:
         """Return a cheaper problem near this one that shares its counters, or ``None`` where this one is cheap at W."""

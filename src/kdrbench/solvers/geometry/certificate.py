@@ -9,19 +9,12 @@ Theorem 1.
 
 from __future__ import annotations
 
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from kdrbench.arrays import fingerprint_of, is_device_array
-from kdrbench.blas import one_blas_thread
-from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
     Tangents,
@@ -109,44 +102,3 @@ def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[f
                 return curvature, residual
     curvature, direction = smallest_curvature(tangents)
     return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0
-
-
-class CertificateOnDemand:
-    """A certificate that is computed when it is first asked for.
-
-    Until then the problem is held, and so are its ``features``, without a copy. They must not change in the meantime,
-    which a checksum verifies. A pickle holds the certificate and no data: it is computed before, where it still can be.
-    """
-
-    def __init__(
-        self, problem: Problem, features: FloatArray | Samples, projection: FloatArray, lowest: FloatArray | None = None
-    ) -> None:
-        self._made: Certificate | None = None
-        self._source: tuple[Problem, FloatArray | Samples, FloatArray, FloatArray | None] | None
-        self._source, self._checksum = (problem, features, projection, lowest), _checksum(features)
-
-    def get(self) -> Certificate:
-        """Return the certificate; ``InputError`` where the features are no longer those of the problem."""
-        if self._made is None:
-            if self._source is None or _checksum(self._source[1]) != self._checksum:
-                raise InputError(
-                    "the features were changed in place after fit, so the certificate cannot be computed; ask for "
-                    "certificate_ before you change them, or fit a copy of them"
-                )
-            problem, _, projection, lowest = self._source
-            with one_blas_thread():
-                self._made = certify(problem, projection, lowest)
-            self._source = None
-        return self._made
-
-    def __getstate__(self) -> dict[str, Any]:
-        with suppress(InputError):
-            self.get()
-        return {**self.__dict__, "_source": None}
-
-
-def _checksum(features: FloatArray | Samples) -> int:
-    if isinstance(features, Samples):
-        return features.checksum()
-    rows = fingerprint_of(features) if is_device_array(features) else features
-    return zlib.crc32(np.ascontiguousarray(rows).data)
