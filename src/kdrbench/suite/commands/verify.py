@@ -99,9 +99,9 @@ def verify(
 def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=not as_json)
-    line.show("reading the record, and its data, which are downloaded where they are not here")
+    line.show("reading the record")
     try:
-        found = verified(record, progress=lambda done, total: line.show(f"{done} of {total} verified"), **options)
+        found = verified(record, progress=line.show, **options)
     finally:
         line.end()
     if as_json:
@@ -118,10 +118,14 @@ def _lines(found: Verification) -> list[str]:
     lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
         lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
-    lines += [f"no data of {name}: {why}" for name, why in found.missing.items()]
     lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
     lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
-    lines.append(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+    lines.append(
+        f"{counted(found.rows, 'row')} compared with the configuration, of which {found.checked} were computed again "
+        f"({counted(found.numbers, 'number')}): {counted(len(found.findings), 'finding')}"
+    )
+    if found.missing:
+        lines.append(f"This says nothing about the results on {', '.join(found.missing)}, whose data cannot be had.")
     return lines
 
 
