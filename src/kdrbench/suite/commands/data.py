@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -44,6 +45,18 @@ def _location(entry: DatasetEntry, sources: Sources) -> str:
         if all(any((folder / form.path).is_file() for form in file.forms) for file in entry.files):
             return word
     return "to download" if any(file.urls or file.repackaged for file in entry.files) else "to supply"
+
+
+def absent(names: Iterable[str]) -> str:
+    """Return a sentence on those registered sets of these names, in any case, that are not here; empty without any."""
+    known, entries = {name.casefold() for name in names}, load_registry().values()
+    places = {one.name: _location(one, Sources()) for one in entries if one.name.casefold() in known}
+    words = {name: place for name, place in places.items() if place.startswith("to ")}
+    listed = ", ".join(f"{name} ({place})" for name, place in words.items())
+    how = (
+        f"`kdrbench data fetch {' '.join(words)}` gets them, or says how, unless KDRBENCH_MIRROR names a place of them"
+    )
+    return f"Data that are not here: {listed}; {how}." if words else ""
 
 
 @data.command()

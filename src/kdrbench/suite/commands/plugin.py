@@ -46,6 +46,7 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, out: P
     cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
     Other data have five folds, and components by their classes.
     """
+    from kdrbench.suite.commands.data import absent
     from kdrbench.suite.commands.experiment import command_of, new_experiment, refuse_taken
 
     if kind == _EXPERIMENT:
@@ -54,6 +55,8 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, out: P
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
+        if sentence := absent(parts):
+            click.echo(sentence, err=True)
         return
     alone = {"--data-option": given["data_options"], "--published": given["published"], "parts": parts}
     if wrong := [word for word, value in alone.items() if value]:
