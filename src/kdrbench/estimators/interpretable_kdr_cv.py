@@ -337,7 +337,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if scaler != "passthrough":
             with np.errstate(over="ignore", invalid="ignore"):
                 scaled = clone(scaler).fit(features, known).transform(features)
-        if not np.isfinite(scaled.data if issparse(scaled) else scaled).all():
+        if not np.isfinite(scaled.data if issparse(scaled) else np.asarray(scaled)).all():
             raise InputError(
                 f"samples with values of up to {abs(features).max():.2g} are not finite once scaled by {scaler}; "
                 "change their unit"

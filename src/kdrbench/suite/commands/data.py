@@ -53,9 +53,7 @@ def absent(names: Iterable[str]) -> str:
     places = {one.name: _location(one, Sources()) for one in entries if one.name.casefold() in known}
     words = {name: place for name, place in places.items() if place.startswith("to ")}
     listed = ", ".join(f"{name} ({place})" for name, place in words.items())
-    how = (
-        f"`kdrbench data fetch {' '.join(words)}` gets them, or says how, unless KDRBENCH_MIRROR names a place of them"
-    )
+    how = f"get them by `kdrbench data fetch {' '.join(words)}`, or set KDRBENCH_MIRROR to a folder or URL of them"
     return f"Data that are not here: {listed}; {how}." if words else ""
 
 

@@ -118,14 +118,17 @@ def _lines(found: Verification) -> list[str]:
     lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
         lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
-    lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
+    lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.most_common()]
     lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
     lines.append(
         f"{counted(found.rows, 'row')} compared with the configuration, of which {found.checked} were computed again "
         f"({counted(found.numbers, 'number')}): {counted(len(found.findings), 'finding')}"
     )
     if found.missing:
-        lines.append(f"This says nothing about the results on {', '.join(found.missing)}, whose data cannot be had.")
+        lines.append(
+            f"This says nothing about results on the {counted(len(found.missing), 'data set')} that cannot be had; get "
+            "them as said above, or set KDRBENCH_MIRROR to a folder or URL of them"
+        )
     return lines
 
 

@@ -136,7 +136,7 @@ def audit(
         try:
             return load_defined(name, record.grid.config.get("datasets", {}).get(name, {}), mirror)
         except KdrbenchError as error:
-            return f"runs on {name}, whose data cannot be had: {way_to(name, {name: str(error)})}"
+            return f"runs on {name}, whose data cannot be had: {way_to(name, str(error))}"
 
     result = Audit()
     for batch in _in_turn(list(drawn(record.grid.batches(), np.random.default_rng(seed))), result, least):

@@ -192,11 +192,10 @@ def verify(
         _beyond({place: computed[place] for place in chosen}, most, seed, budget_s),
         f"runs that the budget did not reach, of more than {most} samples",
     )
-    for place, (batch, _) in computed.items():
-        if batch.dataset in total.missing:
-            left_out[place] = (
-                f"rows on {batch.dataset}, whose data cannot be had: {way_to(batch.dataset, total.missing)}"
-            )
+    lacking = {
+        name: f"rows on {name}, whose data cannot be had: {way_to(name, why)}" for name, why in total.missing.items()
+    }
+    left_out |= {place: lacking[one.dataset] for place, (one, _) in computed.items() if one.dataset in lacking}
     for batch in batches:
         if not _recomputes(batch.system):
             reason = f"rows of {batch.system}, a system that is not computed again"
@@ -295,11 +294,11 @@ def _chosen(
     return chosen, {name: why for name, why in tried.items() if why}
 
 
-def way_to(name: str, missing: Mapping[str, str]) -> str:
-    """Return in a few words how a data set is to be had; of one that is not registered, why it is ``missing``."""
-    if name in load_registry():
-        return f"get them by `kdrbench data fetch {name}`, or set KDRBENCH_MIRROR"
-    why = missing[name]
+def way_to(name: str, why: str) -> str:
+    """Return in a few words how a data set that is downloaded is to be had; of others, ``why`` they are missing."""
+    entry = load_registry().get(name)
+    if entry and not entry.bundled:
+        return f"`kdrbench data fetch {name}` gets them"
     return why if len(why) <= _MOST_LETTERS else f"{why[:_MOST_LETTERS]}..."
 
 
