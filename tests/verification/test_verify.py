@@ -240,9 +240,7 @@ def test_data_that_cannot_be_read_are_tried_once_and_named(record, monkeypatch):
     assert "24 rows on wine, whose data cannot be had: data set 'wine' could not be fetched" in done.output
     assert "no number could be computed again, for lack of data" in done.output
     # Another data set's rows are drawn instead.
-    monkeypatch.setattr(
-        verifying, "load_defined", lambda name, *more: (nowhere if name == "wine" else load)(name, *more)
-    )
+    monkeypatch.setattr(verifying, "load_defined", lambda name, *more: {"wine": nowhere}.get(name, load)(name, *more))
     verifying._loaded.cache_clear()
     drawn = verify(Record(record, own_code=True), sample=2)
     assert ([*drawn.missing], drawn.checked, drawn.numbers > 0) == (["wine"], 1, True)
