@@ -61,7 +61,10 @@ def absent(names: Iterable[str]) -> str:
 @_names
 @mirror_option
 def fetch(names: tuple[str, ...], mirror: str) -> None:
-    """Get and verify the sets NAMES, by default all that are not the user's to supply."""
+    """Get and verify the sets NAMES.
+
+    Without names: all that are not the user's to supply.
+    """
     _check(names, Sources(mirror), {"to supply"})
 
 
@@ -69,7 +72,10 @@ def fetch(names: tuple[str, ...], mirror: str) -> None:
 @_names
 @mirror_option
 def verify(names: tuple[str, ...], mirror: str) -> None:
-    """Hash and read again what is here of the sets NAMES, by default of all; nothing is downloaded."""
+    """Hash and read again what is here of the sets NAMES.
+
+    Without names: of all. Nothing is downloaded.
+    """
     _check(names, Sources(mirror, offline=True), {"to supply", "to download"})
 
 

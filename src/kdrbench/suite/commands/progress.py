@@ -37,7 +37,7 @@ from kdrbench.suite.reports.tables.numbers import duration, quantity
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 from kdrbench.suite.systems.ikdr.scores import ending_of
 
-# Cells and answers that are all shown; of more, experiments are summed up, and so many cells are named.
+# The most cells and answers that are shown one by one, and the cells that are named where there are more.
 _MOST_CELLS, _MOST_ANSWERS, _SHOWN = 40, 10, 15
 # Names that are listed where one is unknown, and letters of the message of a failed run.
 _NEAREST, _LETTERS = 3, 160

@@ -134,7 +134,7 @@ class Record:
 
 @dataclass
 class Verification:
-    """What was verified: ``rows``, of which so many ``checked`` have ``numbers`` computed again, what not and why.
+    """What was verified: ``rows``, how many of them were ``checked`` by ``numbers`` computed again, what not and why.
 
     ``stale`` counts by reason the rows of earlier revisions than the present code has, which no audit has attested.
     ``missing`` says why data sets could not be read, by their names.
