@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -373,13 +374,15 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 def _counted(pipeline: Any, progress: CountProgress) -> Any:
     """Return a pipeline for a search, which clones a clone of it for each fit: these are counted, and are plain."""
     cloned, given = clone(pipeline), clone(pipeline)
-
-    def plain() -> Any:
-        progress.count()
-        return clone(pipeline)
-
-    cloned.__sklearn_clone__, given.__sklearn_clone__ = plain, lambda: cloned
+    # The search pickles what it was given.
+    cloned.__sklearn_clone__ = partial(_plain_clone, pipeline, progress)
+    given.__sklearn_clone__ = partial(copy, cloned)
     return given
+
+
+def _plain_clone(pipeline: Any, progress: CountProgress) -> Any:
+    progress.count()
+    return clone(pipeline)
 
 
 def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], n_features: int) -> Iterator[str]:
