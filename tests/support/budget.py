@@ -1,8 +1,8 @@
 """The budget of the daily tests: CPU seconds of each test, with its child processes that have ended, and of all.
 
-A daily test should take ``TEST_S``; one with ``@pytest.mark.slow("why")`` may take ``SLOW_TEST_S``. The ten slowest tests
-are listed, and those beyond their limit by name: a single test's time depends on the machine and its neighbours, so that
-it fails no run. All together may take ``ALL_S``, and ``NOISE`` times as much on a slower machine; beyond it the run fails.
+A daily test should take ``TEST_S``; one with ``@pytest.mark.slow("why")`` may take ``SLOW_TEST_S``. The ten slowest
+are listed, and those beyond their limit by name: a test's time depends on the machine and its neighbours, and fails no
+run. All together may take ``ALL_S``, and ``NOISE`` times as much on a slower machine; beyond it the run fails.
 """
 
 import os
