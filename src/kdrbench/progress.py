@@ -50,6 +50,28 @@ class ProgressLine:
         sys.stderr.flush()
 
 
+class CountProgress:
+    """What lines say of ``total`` pieces of work at most: how many of them, seconds so far and left.
+
+    They come after 10 s, 20 s, 40 s, and so on, so that hours leave a dozen. ``done`` is what the pieces are called.
+    """
+
+    def __init__(self, title: str, total: int, done: str = "fits") -> None:
+        self._title, self._total, self._done = title, total, done
+        self._count, self._began_s, self._next_s = 0, monotonic(), _SILENT_S
+        self._line = ProgressLine(0.0, staying=True)
+
+    def count(self) -> None:
+        """Count one more, and say so if a line is due."""
+        self._count, took_s = self._count + 1, monotonic() - self._began_s
+        if took_s < self._next_s or self._count >= self._total:
+            return
+        self._next_s = 2.0 * took_s
+        left_s = took_s * (self._total - self._count) / self._count
+        of = f"{self._count} of up to {self._total} {self._done}"
+        self._line.show(f"{self._title}: {of}, {took_s:.1f} s, about {left_s:.0f} s left for all")
+
+
 class FitProgress:
     """What a line says of a fit: samples, solve, iteration, objective, stationarity, seconds so far and left.
 

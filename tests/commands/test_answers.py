@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from kdrbench.suite.commands.compare import merged_answers
+from kdrbench.suite.commands import compare
 from kdrbench.suite.commands.options import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
@@ -21,9 +21,8 @@ def results(tmp_path_factory):
     folder = folder_of(tmp_path_factory.mktemp("results"), folds=8)
     table = folder / "merged/first.csv"
     names, *lines = table.read_text().splitlines(keepends=True)
-    table.write_text(
-        "".join([names, *(line.replace("-1311.", "-1200.") if ",dg," in line else line for line in lines)])
-    )
+    higher = (line.replace("-1311.", "-1200.") if ",dg," in line else line for line in lines)
+    table.write_text("".join([names, *higher]))
     for method in ("ism", "dg", "svm"):
         lines = [
             trace_line(method, fold, kernel=kernel, time_s=0.1, cost=-1000.0, stationarity=1.0, calls=1)
@@ -80,9 +79,8 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path):
     (folder / "config.json").write_text(config.replace("A table of made-up runs", "\\u001b]0;owned"))
     (folder / "merged/first.csv").write_text((folder / "merged/first.csv").read_text().replace(",dg,", ",d\x1bg,"))
     (folder / "traces").mkdir()
-    (folder / "traces/wine-ism.jsonl").write_text("")
-    (folder / "traces/wine-dg.jsonl").write_text("")
-    (folder / "traces/wine-svm.jsonl").write_text("")
+    for method in ("ism", "dg", "svm"):
+        (folder / f"traces/wine-{method}.jsonl").write_text("")
     assert "\x1b" not in said(folder, "compare")
     (folder / "config.json").write_text(config.replace('"dg"', '"d\\u001bg"'))
     done = kdrbench("compare", "--results", folder)
@@ -102,19 +100,12 @@ def test_what_cannot_be_compared_is_refused(results):
 
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
     asked = {}
-    monkeypatch.setattr(
-        "kdrbench.suite.commands.compare.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
-    )
-    monkeypatch.setattr(
-        "kdrbench.suite.commands.compare.answer_of",
-        lambda name, rows, config, traces: asked.update({name: list(rows["experiment"])}),
-    )
-    monkeypatch.setattr(
-        "kdrbench.suite.commands.compare.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
-    )
+    monkeypatch.setattr(compare, "fixed_beside", lambda config, name: "fixed" if name == "tuned" else None)
+    monkeypatch.setattr(compare, "answer_of", lambda name, rows, *_: asked.update({name: list(rows["experiment"])}))
+    monkeypatch.setattr(compare, "read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]}))
     for name in ("fixed", "tuned"):
         path = tmp_path / "merged" / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    merged_answers(Runs({"run": ["fixed", "tuned"]}, tmp_path, tmp_path))
+    compare.merged_answers(Runs({"run": ["fixed", "tuned"]}, tmp_path, tmp_path))
     assert asked == {"fixed": ["fixed"], "tuned": ["tuned", "fixed"]}

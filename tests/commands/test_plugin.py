@@ -171,6 +171,15 @@ def test_a_new_experiment_has_the_papers_problems_of_their_data(tmp_path, experi
     assert "record of the papers" not in (tmp_path / "config.other.yaml").read_text()
 
 
+def test_data_that_are_not_here_are_said_with_a_new_experiment(tmp_path, monkeypatch):
+    for name in ("KDRBENCH_MIRROR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    done = kdrbench("new", "experiment", "mine", "Glass", "wine", "car", "--out", tmp_path)
+    assert (
+        "not here: car (to download), glass (to download); get them by `kdrbench data fetch car glass`" in done.stderr
+    )
+
+
 def test_a_new_experiment_fits_its_features_and_classes(tmp_path, experiment):
     # Three classes of three features: with q = 3 all solvers would tie.
     woods(tmp_path, lambda n: n, lambda n: n * n, lambda n: -n)
@@ -199,9 +208,8 @@ def test_a_new_experiment_takes_controls_and_printed_numbers(tmp_path, experimen
     mine = experiment("mine", *words).config["experiments"]["mine"]
     assert {"principal_axes", "shuffled_labels", "ism"} <= {*mine["solvers"]}
     assert mine["published"] == {"paper": "neurips2019", "table": "4", "setting": "supervised"}
-    assert experiment("paper", "ism", "--published", "ismplus").config["experiments"]["paper"]["published"] == {
-        "paper": "ismplus"
-    }
+    paper = experiment("paper", "ism", "--published", "ismplus").config["experiments"]["paper"]
+    assert paper["published"] == {"paper": "ismplus"}
     for printed in ("neurips2019:44", "neurips2019:4:supervised:more"):
         refused = kdrbench("new", "experiment", "other", "ism", "--published", printed)
         assert f"--published: unknown printed numbers '{printed}'" in refused.output
@@ -210,16 +218,11 @@ def test_a_new_experiment_takes_controls_and_printed_numbers(tmp_path, experimen
 
 def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    taken = (("solver", "ism"), ("kernel", "linear"), ("dataset", "wine"), ("baseline", "nca_svm"))
     for words, said in [
-        *(
-            (["solver", name], "small letters, digits and '_', beginning with a letter")
-            for name in ("My", "a-b", "../a", "1a", "")
-        ),
+        *((["solver", name], "small letters, digits and '_', beginning") for name in ("My", "a-b", "../a", "1a", "")),
         (["experiment", "a b"], "an experiment is named by letters"),
-        *(
-            ([kind, name], f"the name '{name}' is taken: kdrbench or config.yaml has it")
-            for kind, name in (("solver", "ism"), ("kernel", "linear"), ("dataset", "wine"), ("baseline", "nca_svm"))
-        ),
+        *((words, f"the name '{words[1]}' is taken: kdrbench or config.yaml has it") for words in taken),
         (["experiment", "table4_supervised"], "'table4_supervised' is taken"),
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),

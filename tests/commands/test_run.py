@@ -23,16 +23,8 @@ from support.own_methods import write_all
 from support.products import by_section
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {
-    "components": None,
-    "time_limit": 5.0,
-    "memory_limit": None,
-    "folds": None,
-    "unsupervised": False,
-    "seed": 0,
-    "options": {},
-    "kernel_options": {},
-}
+SETTINGS = {"components": None, "time_limit": 5.0, "memory_limit": None, "folds": None, "unsupervised": False}
+SETTINGS |= {"seed": 0, "options": {}, "kernel_options": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +64,8 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
     axes = [(one["dataset"], one["kernel"], one["method"], one["run"]) for one in records]
     assert axes == [("my_data", "my_kernel", "my_solver", 0), ("my_data", "my_kernel", "my_solver", 1)]
     assert {(one["message"], one["n_components"], one["n_test"]) for one in records} == {("five steps", 3, 30)}
-    assert sorted(path.name for path in tmp_path.glob("*")) == sorted(
-        [*(f"my_{name}.py" for name in ("data", "kernel", "learner", "solver"))]
-    )
+    left = {f"my_{name}.py" for name in ("data", "kernel", "learner", "solver")}
+    assert {path.name for path in tmp_path.glob("*")} == left
 
 
 @pytest.mark.whole

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from kdrbench.suite.commands import progress
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.experiments.config import load_grid
 from support.command_line import kdrbench
@@ -74,6 +75,14 @@ def test_the_status_is_read_from_rows(results):
     cell, _, summary = done.stdout.splitlines()
     assert cell.startswith("e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; run 0 failed: not well; 1 run to")
     assert summary.startswith("1 of 2 runs ended (2 rows: 1 converged, 1 failed), none of them out of date; 1 run to ")
+
+
+def test_the_status_of_many_cells_is_that_of_their_experiments(results, monkeypatch):
+    monkeypatch.setattr(progress, "_MOST_CELLS", 0)
+    experiment, title, cell, *_ = kdrbench("status", results).stdout.splitlines()
+    assert experiment == "e      1 of 2      2 rows: 1 converged, 1 failed"
+    assert title == "unfinished, out of date, or with failed runs:"
+    assert kdrbench("status", results, "--all").stdout.splitlines()[0] == cell.strip()
 
 
 def test_the_status_of_the_only_configuration_needs_no_name(results):

@@ -12,13 +12,14 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
 from sklearn.utils.fixes import parse_version
 
+from kdrbench import progress
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
 from kdrbench.estimators.interpretable_kdr_cv import best_at_an_end, chosen_row
@@ -251,6 +252,18 @@ def test_a_scaler_of_columns_reads_a_frame_with_text():
         InterpretableKDRCV(scaler=scaler, **options).fit(frame, y[:-1])
 
 
+@pytest.mark.filterwarnings("error:X ")
+def test_names_of_columns_are_those_of_loadings():
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefghijklm"))
+    for scaler in ("standard", None, MinMaxScaler(), FunctionTransformer()):
+        model = InterpretableKDRCV(scaler=scaler, **ONE).fit(frame, Y)
+        assert model.score(frame, Y) > 0.6
+        np.testing.assert_array_equal(model.best_estimator_.transform(frame), model.transform(frame))
+        for one in (model, model.best_estimator_[-1]):
+            assert one.loadings_frame().index.equals(frame.columns)
+        assert model.loadings_frame({"ab": ["a", "b"]}).shape == (12, 2)
+
+
 def test_a_best_candidate_at_the_end_of_its_grid_is_said():
     shares = ("0.5 projected", "projected", "2 projected", "median", None)
     tried = [{"n_components": q, "sigma": sigma} for q in (1, 2, 4) for sigma in shares]
@@ -268,7 +281,8 @@ def test_a_best_candidate_at_the_end_of_its_grid_is_said():
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
-def test_trial_fits_are_short_and_what_is_chosen_converges():
+def test_trial_fits_are_short_and_what_is_chosen_converges(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_SILENT_S", 0.0)
     iterations = []
 
     def scorer(pipeline, samples, labels):
@@ -277,6 +291,8 @@ def test_trial_fits_are_short_and_what_is_chosen_converges():
 
     best = InterpretableKDRCV(cv=2, scoring=scorer).fit(X, Y).predictor_["reduction"]
     assert max(iterations) == 5 < best.n_iter_
+    # Four numbers of components, three bandwidths, two folds.
+    assert "InterpretableKDRCV, n = 178: 2 of up to 24 fits begun, " in capsys.readouterr().err
     assert (best.status_, best.max_iter, best.evaluation) == ("converged", None, None)
     InterpretableKDRCV(cv=2, scoring=scorer, estimator=InterpretableKDR(tol=1e-4)).fit(X, Y)
     assert max(iterations) > 5

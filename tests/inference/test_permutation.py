@@ -1,3 +1,4 @@
+import re
 from itertools import permutations, product
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from kdrbench import progress
 from kdrbench.errors import InputError
 from kdrbench.estimators import DNE, InterpretableKDR
-from kdrbench.inference import held_out_test, linear_time_hsic, permutation_test
+from kdrbench.inference import bootstrap_angles, choose_n_components, held_out_test, linear_time_hsic, permutation_test
 from kdrbench.inference.permutation import sequential_test
 from kdrbench.inference.statistics import hsic
 
@@ -68,17 +70,14 @@ def test_ties_and_nan_count_against_the_data():
 def test_refits_are_fits_of_the_estimator_as_it_was_given():
     # Their bandwidth is taken from the first fit, which must make no difference.
     found = permutation_test(InterpretableKDR(2), SHIFTED, LABELS, n_permutations=5, random_state=3)
-    orders = [LABELS[np.random.default_rng((seed_drawn(3), number)).permutation(40)] for number in range(5)]
+    seed = int(np.random.RandomState(3).randint(2**31))
+    orders = [LABELS[np.random.default_rng((seed, number)).permutation(40)] for number in range(5)]
     np.testing.assert_array_equal(found.null, [InterpretableKDR(2).fit(SHIFTED, one).objective_ for one in orders])
     assert found.statistic == InterpretableKDR(2).fit(SHIFTED, LABELS).objective_
     aligned = {"members": [{"family": "gaussian"}, {"family": "linear"}], "weights": "alignment"}
     model = InterpretableKDR(1, kernel="combination", kernel_params=aligned)
     found = permutation_test(model, SHIFTED, LABELS, n_permutations=2, random_state=3)
     np.testing.assert_array_equal(found.null, [model.fit(SHIFTED, one).objective_ for one in orders[:2]])
-
-
-def seed_drawn(random_state):
-    return int(np.random.RandomState(random_state).randint(2**31))
 
 
 @pytest.mark.parametrize(
@@ -120,12 +119,21 @@ def test_labels_are_permuted_within_groups():
     assert permutation_test(PCA(1), X, y, groups=sites, **options).p_value > 0.05
 
 
-def test_the_result_does_not_depend_on_the_number_of_jobs():
+def test_the_result_does_not_depend_on_the_number_of_jobs(monkeypatch, capsys):
+    # Seconds without a word.
+    monkeypatch.setattr(progress, "_SILENT_S", 0.0)
     options = {"n_permutations": 60, "max_exceedances": 3, "random_state": 5}
     alone = permutation_test(PCA(2), NOISE, LABELS, **options)
     with parallel_config("threading"):
         several = permutation_test(PCA(2), NOISE, LABELS, n_jobs=3, **options)
     np.testing.assert_array_equal(alone.null, several.null)
+    choose_n_components(PCA(), NOISE, LABELS, max_components=1, **options)
+    bootstrap_angles(PCA(1), NOISE, LABELS, n_resamples=20)
+    said = dict.fromkeys(
+        re.sub(r" \d+ of (.*), .*s, .*s left", r" \1", line) for line in capsys.readouterr().err.splitlines()
+    )
+    titles = ("permutation_test: up to 60", "choose_n_components, component 1: up to 60", "resamples: up to 20")
+    assert [*said] == [f"{title} fits for all" for title in titles]
 
 
 def test_other_statistics_and_data_frames():

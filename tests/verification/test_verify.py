@@ -233,19 +233,18 @@ def test_data_that_cannot_be_read_are_tried_once_and_named(record, monkeypatch):
     found = verify(Record(record, own_code=True))
     assert sorted(asked) == ["four-gaussians", "wine"]
     assert found.missing == {name: f"data set {name!r} could not be fetched" for name in asked}
-    assert (found.findings, found.left_out) == ([], {"rows of data sets that cannot be had": 25})
+    assert (found.findings, found.checked, sorted(found.left_out.values())) == ([], 0, [1, 24])
     assert kdrbench("verify", record, "--own-code", "--json").exit_code == 2
     done = kdrbench("verify", record, "--own-code")
     assert done.exit_code == 2
-    assert "no data of wine: data set 'wine' could not be fetched" in done.output
+    assert "24 rows on wine, whose data cannot be had: data set 'wine' could not be fetched" in done.output
     assert "no number could be computed again, for lack of data" in done.output
     # Another data set's rows are drawn instead.
-    monkeypatch.setattr(
-        verifying, "load_defined", lambda name, *more: (nowhere if name == "wine" else load)(name, *more)
-    )
+    monkeypatch.setattr(verifying, "load_defined", lambda name, *more: {"wine": nowhere}.get(name, load)(name, *more))
     verifying._loaded.cache_clear()
     drawn = verify(Record(record, own_code=True), sample=2)
-    assert ([*drawn.missing], drawn.numbers > 0) == (["wine"], True)
+    assert ([*drawn.missing], drawn.checked, drawn.numbers > 0) == (["wine"], 1, True)
+    assert verifying.way_to("cancer", "no server") == "`kdrbench data fetch cancer` gets them"
 
 
 def test_clusterings_are_verified_with_and_without_labels():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Self
@@ -41,6 +42,14 @@ def check_spread(features: FloatArray, least: float = LEAST_SPREAD, most: float 
             f"features differ by {spread:.3g} at most, {fault}; scale them, for instance with "
             "sklearn.preprocessing.StandardScaler"
         )
+
+
+@contextmanager
+def columns_of_any_name() -> Iterator[None]:
+    """Let arrays be transformed by what was fitted to a frame, and frames by what was fitted to arrays."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        yield
 
 
 def _warn_of_kernel_matrix(features: FloatArray) -> None:

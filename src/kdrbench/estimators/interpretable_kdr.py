@@ -210,7 +210,7 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         warns with ``ConvergenceWarning`` when the solver ended before its tolerance.
         """
         check_parameters(self)
-        for attribute in _OPTIONAL:
+        for attribute in (*_OPTIONAL, "_scaled_names"):
             self.__dict__.pop(attribute, None)
         # Threads of BLAS would wait for those of ``n_jobs``, or for other processes.
         with one_blas_thread():
@@ -263,7 +263,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         with needed_for("loadings_frame"):
             import pandas as pd
         if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+            scaled = getattr(self, "_scaled_names", [f"x{place}" for place in range(self.n_features_in_)])
+            feature_names = getattr(self, "feature_names_in_", scaled)
         loadings, names = grouped_loadings(self.components_, feature_names, {} if groups is None else groups)
         return pd.DataFrame(loadings.T, index=names, columns=self.get_feature_names_out())
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -21,13 +23,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE
+from kdrbench.estimators.common import VERBOSE, columns_of_any_name
 from kdrbench.estimators.definitions import OF_KERNEL, PROJECTED, definitions_of
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
 from kdrbench.estimators.targets import CLASSES, CONTINUOUS, check_labels, is_continuous, plain_values, present_values
 from kdrbench.parameters import Instance, OneOf, check_parameters, check_value, optional, whole
+from kdrbench.progress import CountProgress
 
 _SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}
 _PREFIX = "reduction__"
@@ -93,7 +96,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         Shuffles samples where ``cv`` is a number or None; without it folds are taken in the order of samples. Seeds
         an ``estimator`` that has no ``random_state``.
     verbose : bool or int
-        That of ``GridSearchCV``.
+        That of ``GridSearchCV``. A search of more than 10 s says on standard error how far it is.
 
     Attributes
     ----------
@@ -158,12 +161,21 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         reduction = self.predictor_["reduction"]
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)
+        if hasattr(self, "feature_names_in_"):
+            self._name_features(self.predictor_[0], reduction)
         for message in best_at_an_end(self.best_params_, self.cv_results_["params"], self.n_features_in_):
             warnings.warn(message, UserWarning, 2)
         return self
 
+    def _name_features(self, scaler: Any, reduction: Any) -> None:
+        """Give the names of a frame's columns to the fitted steps: all but a scaler of one's own have seen arrays."""
+        if self.scaler is None or isinstance(self.scaler, str):
+            (reduction if scaler == "passthrough" else scaler).feature_names_in_ = self.feature_names_in_
+        with suppress(AttributeError):
+            reduction._scaled_names = scaler.get_feature_names_out()
+
     def _searched(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
-        from sklearn.model_selection import GridSearchCV
+        from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 
         rng = check_random_state(self.random_state)
         features, known, weights = self._checked(X, y, sample_weight)
@@ -171,11 +183,14 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         candidates = self._candidates(pipeline, features, known)
         is_trial = self.param_grid is None and all(getattr(pipeline["reduction"], name) is None for name in _OPEN)
         trial = {f"{_PREFIX}{name}": value for name, value in _TRIAL.items()} if is_trial else {}
+        folds = check_cv(self._splitter(pipeline, rng), known, classifier=is_classifier(pipeline))
+        n_fits = len(ParameterGrid(candidates)) * folds.get_n_splits(features, known, groups)
+        progress = CountProgress(f"{type(self).__name__}, n = {features.shape[0]}", n_fits, "fits begun")
         search = GridSearchCV(
-            clone(pipeline).set_params(**trial),
+            _counted(clone(pipeline).set_params(**trial), progress),
             candidates,
             scoring=self.scoring,
-            cv=self._splitter(pipeline, rng),
+            cv=folds,
             refit=chosen_row,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -207,6 +222,14 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_is_fitted(self)
         with config_context(transform_output="default"):
             return self.best_estimator_.inverse_transform(X)
+
+    def loadings_frame(
+        self, groups: Mapping[str, Sequence[str]] | None = None, *, feature_names: Sequence[str] | None = None
+    ) -> Any:
+        """Return W, of scaled features, as :meth:`InterpretableKDR.loadings_frame` does, with its errors."""
+        check_is_fitted(self)
+        frame = self.predictor_["reduction"].loadings_frame(groups, feature_names=feature_names)
+        return frame.set_axis(self.get_feature_names_out(), axis=1)
 
     @available_if(partial(_predicts, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -242,7 +265,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Return what a function of the fitted pipelines, whose steps exchange arrays, makes of samples."""
         check_is_fitted(self)
         samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
-        with config_context(transform_output="default"):
+        # Names were compared just now.
+        with config_context(transform_output="default"), columns_of_any_name():
             return function(samples)
 
     def _columns_or(self, checks: dict[str, Any], X: Any) -> dict[str, Any]:
@@ -314,7 +338,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if scaler != "passthrough":
             with np.errstate(over="ignore", invalid="ignore"):
                 scaled = clone(scaler).fit(features, known).transform(features)
-        if not np.isfinite(scaled.data if issparse(scaled) else scaled).all():
+        if not np.isfinite(scaled.data if issparse(scaled) else np.asarray(scaled)).all():
             raise InputError(
                 f"samples with values of up to {abs(features).max():.2g} are not finite once scaled by {scaler}; "
                 "change their unit"
@@ -345,6 +369,20 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         estimator = self.estimator if isinstance(self.estimator, InterpretableKDR) else InterpretableKDR()
         tags.input_tags.sparse = accepts_sparse(estimator)
         return tags
+
+
+def _counted(pipeline: Any, progress: CountProgress) -> Any:
+    """Return a pipeline for a search, which clones a clone of it for each fit: these are counted, and are plain."""
+    cloned, given = clone(pipeline), clone(pipeline)
+    # The search pickles what it was given.
+    cloned.__sklearn_clone__ = partial(_plain_clone, pipeline, progress)
+    given.__sklearn_clone__ = partial(copy, cloned)
+    return given
+
+
+def _plain_clone(pipeline: Any, progress: CountProgress) -> Any:
+    progress.count()
+    return clone(pipeline)
 
 
 def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], n_features: int) -> Iterator[str]:

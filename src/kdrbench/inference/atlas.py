@@ -83,7 +83,7 @@ def atlas(
     shape = model.components_.T.shape
     draws = (np.random.default_rng((seed, number)).standard_normal(shape) for number in range(n_starts))
     calls = (delayed(_end)(shared, X, y, orthonormalised(draw).T) for draw in draws)
-    ends: list[tuple[FloatArray, float, Certificate]] = list(in_order(calls, n_jobs))
+    ends: list[tuple[FloatArray, float, Certificate]] = list(in_order(calls, n_jobs, "atlas", n_starts))
     certified = [
         is_stationary(certificate.stationarity) and bool(certificate.curvature >= _CURVATURE)
         for *_, certificate in ends

@@ -114,7 +114,8 @@ def choose_n_components(
         rests = _permuted_rests(features, kept, n_permutations, (seed, n_components))
         calls = (delayed(refitted_statistic)(larger, samples, known, measure) for samples in rests)
         observed = float(measure(model, features, known))
-        tests.append(sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances))
+        draws = in_order(calls, n_jobs, f"choose_n_components, component {n_components}", n_permutations)
+        tests.append(sequential_test(observed, draws, n_permutations, max_exceedances))
         if tests[-1].p_value > alpha:
             break
         kept = projection

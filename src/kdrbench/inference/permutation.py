@@ -120,7 +120,8 @@ def permutation_test(
     shared = with_shared_bandwidth(subject, model)
     orders = (permuted_places(len(known), (seed, number), blocks) for number in range(n_permutations))
     calls = (delayed(refitted_statistic)(shared, X, known[order], measure) for order in orders)
-    return sequential_test(observed, in_order(calls, n_jobs), n_permutations, max_exceedances)
+    draws = in_order(calls, n_jobs, "permutation_test", n_permutations)
+    return sequential_test(observed, draws, n_permutations, max_exceedances)
 
 
 def refitted_statistic(estimator: Any, X: Any, y: NDArray[Any], measure: Statistic) -> float:

@@ -17,6 +17,7 @@ from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV, targets
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
+from kdrbench.progress import CountProgress
 
 # Calls that a core is given at a time: the answers to some of the last ones may not be needed.
 _CALLS = 8
@@ -96,12 +97,17 @@ def _target_of(y: Any, part: Any) -> str:
     return targets.CONTINUOUS if targets.is_continuous(targets.plain_values(y)) else targets.CLASSES
 
 
-def in_order(calls: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
-    """Yield the answers of joblib's delayed ``calls`` in their order; calls begin only when answers are asked for."""
-    waiting, cores = iter(calls), effective_n_jobs(n_jobs)
+def in_order(calls: Iterable[Any], n_jobs: int | None, title: str, total: int) -> Iterator[Any]:
+    """Yield the answers of joblib's delayed ``calls`` in their order; calls begin only when answers are asked for.
+
+    Work of more than 10 s says under a ``title`` how many of ``total`` calls are answered.
+    """
+    waiting, cores, progress = iter(calls), effective_n_jobs(n_jobs), CountProgress(title, total)
     with Parallel(n_jobs=n_jobs) as parallel:
         while batch := list(islice(waiting, 1 if cores == 1 else _CALLS * cores)):
-            yield from parallel(batch)
+            for answer in parallel(batch):
+                progress.count()
+                yield answer
 
 
 def embedded(model: Any, X: Any) -> FloatArray:

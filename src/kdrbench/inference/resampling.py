@@ -5,9 +5,7 @@ A projection belongs to the features as the first steps of a pipeline encode the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, resample
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import linear_map
+from kdrbench.estimators.common import columns_of_any_name, linear_map
 from kdrbench.extras import needed_for
 from kdrbench.inference.refits import classes_of, fitted, in_order, prepared
 from kdrbench.kernels.family import FloatArray
@@ -193,7 +191,7 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray:
     """
     if not hasattr(model, "transform"):
         raise InputError(f"{type(model).__name__} has no transform; intervals of angles need a linear projection")
-    with _columns_of_any_name():
+    with columns_of_any_name():
         axes = linear_map(model, features)
     if axes is None:
         raise InputError(
@@ -203,14 +201,6 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray:
     if not axes.any():
         raise InputError(f"{type(model).__name__} has learned a projection that is 0")
     return axes
-
-
-@contextmanager
-def _columns_of_any_name() -> Iterator[None]:
-    """Let arrays be transformed by what was fitted to a frame, and frames by what was fitted to arrays."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
-        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +229,7 @@ def encoded(fitted: Any, X: Any, given_names: tuple[str, ...]) -> Encoded:
     model = getattr(fitted, "best_estimator_", fitted)
     values, n_steps, names = X, 0, given_names
     sources = np.arange(len(names))
-    with _columns_of_any_name():
+    with columns_of_any_name():
         for step in model[:-1].named_steps.values() if isinstance(model, Pipeline) and len(model) > 1 else ():
             if step is not None and step != "passthrough":
                 if (columns := _sources(step, values)) is None:
@@ -267,7 +257,7 @@ def refitted_projections(
         return np.sort(resample(np.arange(n_samples), **options, random_state=state))
 
     calls = (delayed(_refitted_projection)(estimator, X, y, rows_of(number), parts) for number in range(n_resamples))
-    return in_order(calls, n_jobs)
+    return in_order(calls, n_jobs, "resamples", n_resamples)
 
 
 def _refitted_projection(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp], parts: Encoded) -> FloatArray:
@@ -277,7 +267,7 @@ def _refitted_projection(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp],
     if not parts.n_steps:
         return projection_of(again, parts.features)
     before, after = again[: parts.n_steps], again[parts.n_steps :]
-    with _columns_of_any_name():
+    with columns_of_any_name():
         columns = projection_of(after, np.asarray(_transformed(before, X), dtype=np.float64))
     if len(columns) == len(parts.names):
         return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -46,11 +47,24 @@ def _location(entry: DatasetEntry, sources: Sources) -> str:
     return "to download" if any(file.urls or file.repackaged for file in entry.files) else "to supply"
 
 
+def absent(names: Iterable[str]) -> str:
+    """Return a sentence on those registered sets of these names, in any case, that are not here; empty without any."""
+    known, entries = {name.casefold() for name in names}, load_registry().values()
+    places = {one.name: _location(one, Sources()) for one in entries if one.name.casefold() in known}
+    words = {name: place for name, place in places.items() if place.startswith("to ")}
+    listed = ", ".join(f"{name} ({place})" for name, place in words.items())
+    how = f"get them by `kdrbench data fetch {' '.join(words)}`, or set KDRBENCH_MIRROR to a folder or URL of them"
+    return f"Data that are not here: {listed}; {how}." if words else ""
+
+
 @data.command()
 @_names
 @mirror_option
 def fetch(names: tuple[str, ...], mirror: str) -> None:
-    """Get and verify the sets NAMES, by default all that are not the user's to supply."""
+    """Get and verify the sets NAMES.
+
+    Without names: all that are not the user's to supply.
+    """
     _check(names, Sources(mirror), {"to supply"})
 
 
@@ -58,7 +72,10 @@ def fetch(names: tuple[str, ...], mirror: str) -> None:
 @_names
 @mirror_option
 def verify(names: tuple[str, ...], mirror: str) -> None:
-    """Hash and read again what is here of the sets NAMES, by default of all; nothing is downloaded."""
+    """Hash and read again what is here of the sets NAMES.
+
+    Without names: of all. Nothing is downloaded.
+    """
     _check(names, Sources(mirror, offline=True), {"to supply", "to download"})
 
 

@@ -27,7 +27,9 @@ _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-lea
 
 @click.command("list")
 @click.argument("kinds", nargs=-1, type=click.Choice(_KINDS))
-@click.option("--config", "configs", type=FILE, multiple=True, help="Of experiments (default: config.yaml here).")
+@click.option(
+    "--config", "configs", type=FILE, multiple=True, help="Whose experiments are listed (default: config.yaml here)."
+)
 @as_json
 def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
     """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""

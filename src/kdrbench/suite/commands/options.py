@@ -67,7 +67,9 @@ class Whole(click.IntRange):
 # Eager, so that a packed record is opened by as many.
 processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-data_options = click.option("--data-option", "data_options", multiple=True, help="Of your own data, as name=value.")
+data_options = click.option(
+    "--data-option", "data_options", multiple=True, help="Of your own data, as name=value; may be repeated."
+)
 results_folder = click.option("--results", type=RECORD, default=Path("results"), help="A folder, or a packed record.")
 # Of steps that need no single configuration, and of no packed record.
 all_results = click.option("--results", type=FILE, default="results", show_default=True, help="Folder of all results.")

@@ -41,11 +41,12 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, out: P
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
-    tables of data as file.csv:COLUMN, where the column holds the classes. A part may be the name of a data set that
-    `kdrbench list datasets` has; without any it is wine. Where all data are those of NeurIPS 2019, Table 4 (wine,
-    cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
-    Other data have five folds, and components by their classes.
+    tables of data as file.csv:COLUMN, where the column holds the classes. A part may be a name of `kdrbench list` as
+    well: of a data set (without any it is wine), a solver or a control. Where all data are those of NeurIPS 2019, Table
+    4 (wine, cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside
+    yours. Other data have five folds, and components by their classes.
     """
+    from kdrbench.suite.commands.data import absent
     from kdrbench.suite.commands.experiment import command_of, new_experiment, refuse_taken
 
     if kind == _EXPERIMENT:
@@ -54,6 +55,8 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, out: P
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
+        if sentence := absent(parts):
+            click.echo(sentence, err=True)
         return
     alone = {"--data-option": given["data_options"], "--published": given["published"], "parts": parts}
     if wrong := [word for word, value in alone.items() if value]:

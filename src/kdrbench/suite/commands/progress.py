@@ -37,21 +37,26 @@ from kdrbench.suite.reports.tables.numbers import duration, quantity
 from kdrbench.suite.systems.ikdr.controls import losing_cells
 from kdrbench.suite.systems.ikdr.scores import ending_of
 
+# The most cells and answers that are shown one by one, and the cells that are named where there are more.
+_MOST_CELLS, _MOST_ANSWERS, _SHOWN = 40, 10, 15
 # Names that are listed where one is unknown, and letters of the message of a failed run.
 _NEAREST, _LETTERS = 3, 160
 # What a line says of an ending whose name alone would not be clear.
-_SHOWN = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
+_WORDS = {"time_limit": "at the time limit", "memory_limit": "at the memory limit", "skipped": "left out"}
 
 
 @click.command()
 @click.argument("results", type=RECORD, default="results")
 @configuration_name
-def status(results: Path, name: str) -> None:
+@click.option("--all", "whole", is_flag=True, help="List each cell and answer of a large configuration, too.")
+def status(results: Path, name: str, whole: bool) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
 
     RESULTS is a folder or a packed record. Runs that are out of date are those that the configuration, as its files are
     now, asks for in another way. Then what the experiments whose tables are merged have answered, as the dashboard says
-    it. Where data or plug-ins of the configuration are absent, that alone is shown.
+    it. Where data or plug-ins of the configuration are absent, that alone is shown. Without --all, more than 40 cells
+    are summed up by experiment, with the cells that are unfinished, out of date or have failed, and more than 10
+    answers are left to `kdrbench compare`.
     """
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
@@ -64,21 +69,47 @@ def status(results: Path, name: str) -> None:
         progress = []
     else:
         progress = progress_of(grid, results)
-        click.echo("\n".join(_lines(progress, grid)))
-    echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
+        click.echo("\n".join(_lines(progress, grid, whole)))
+    n_answers = len(list((frozen.parent / "merged").glob("*.csv")))
+    if whole or n_answers <= _MOST_ANSWERS:
+        echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
+    else:
+        click.echo(f"{n_answers} experiments have answers: `kdrbench compare`, or --all, prints them")
     if progress:
         # Last, where it is seen after a thousand lines of cells.
         click.echo(f"\n{summary_line(progress)}")
 
 
-def _lines(progress: list[BatchProgress], grid: Grid) -> Iterator[str]:
+def _lines(progress: list[BatchProgress], grid: Grid, whole: bool) -> Iterator[str]:
     """Yield the lines on progress, and those on solvers that lose to a random projection."""
     rows = (SimpleNamespace(**row) for one in progress if one.batch.system == "ikdr" for row in one.ended)
     losing = losing_cells(rows, grid.config)
-    yield from progress_lines(progress)
+    whole = whole or len(set(map(_cell, progress))) <= _MOST_CELLS
+    yield from progress_lines(progress) if whole else experiment_lines(progress)
     if losing:
         yield f"worse than a random projection: {counted(len(losing), 'cell')}"
-        yield from (f"  {cell}" for cell in losing)
+        yield from _first([f"  {cell}" for cell in losing], len(losing) if whole else _SHOWN)
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and one that counts the others."""
+    more = len(lines) - most
+    return [*lines[:most], *[f"  ... and {counted(more, 'cell')} more; --all lists them"] * (more > 0)]
+
+
+def experiment_lines(progress: list[BatchProgress]) -> Iterator[str]:
+    """Yield a line for each experiment, then those of cells that are unfinished, out of date or have failed runs."""
+    experiments = [(name, list(batches)) for name, batches in groupby(progress, lambda one: one.batch.experiment)]
+    width = max(len(name) for name, _ in experiments)
+    for name, batches in experiments:
+        stale = _n_ended(one for one in batches if one.outdated)
+        words = "; ".join(filter(None, [_endings(batches), f"{stale} out of date" * bool(stale)]))
+        yield f"{name:<{width}}  {_n_ended(batches):>5} of {_n_runs(batches):<5}  {words}".rstrip()
+    notable = {_cell(one) for one in progress if one.begun or one.outdated or _failure([one])}
+    if notable:
+        yield "unfinished, out of date, or with failed runs:"
+        lines = list(progress_lines([one for one in progress if _cell(one) in notable]))
+        yield from _first([f"  {line}" for line in lines], _SHOWN)
 
 
 def _answers(runs: Runs) -> list[Answer]:
@@ -98,7 +129,7 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
     width = max((len(cell) for cell, _ in cells), default=0)
     waiting = 0
     for cell, batches in cells:
-        ended, total = _n_ended(batches), sum(len(state.batch.runs) for state in batches)
+        ended, total = _n_ended(batches), _n_runs(batches)
         if not ended and not any(state.begun for state in batches):
             waiting += 1
             continue
@@ -118,6 +149,10 @@ def _n_ended(batches: Iterable[BatchProgress]) -> int:
     return sum(state.n_ended for state in batches)
 
 
+def _n_runs(batches: Iterable[BatchProgress]) -> int:
+    return sum(len(state.batch.runs) for state in batches)
+
+
 def _reasons(batches: Iterable[BatchProgress]) -> str:
     return "; ".join(dict.fromkeys(why for state in batches for why in state.reasons))
 
@@ -126,7 +161,7 @@ def _endings(batches: list[BatchProgress]) -> str:
     """Return how many rows ended in which way, as all pages say it."""
     rows = [row for state in batches for row in state.ended]
     counts = Counter(ending_of(row["status"], row.get("optimality"), row.get("stationarity")) for row in rows)
-    words = ", ".join(f"{counts[name]} {_SHOWN.get(name, name.replace('_', ' '))}" for name in ENDINGS if counts[name])
+    words = ", ".join(f"{counts[name]} {_WORDS.get(name, name.replace('_', ' '))}" for name in ENDINGS if counts[name])
     # A run of some systems leaves several rows, each of which has ended in its own way.
     return words if len(rows) == _n_ended(batches) else f"{counted(len(rows), 'row')}: {words}"
 
@@ -150,7 +185,7 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
 def summary_line(progress: list[BatchProgress]) -> str:
     """Return how many runs ended and how, how many are out of date, under way and to be made."""
     ended, left = _n_ended(progress), sum(state.left for state in progress)
-    text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
+    text = f"{ended} of {counted(_n_runs(progress), 'run')} ended"
     if counts := _endings(progress):
         text += f" ({counts})"
     if ended:
@@ -192,7 +227,9 @@ def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[B
     if not chosen:
         names = sorted({*targets, *map(_cell, progress)})
         unknown = unknown_name("experiment, cell or target", place, names, most=_NEAREST)
-        raise InputError(f"{unknown} `kdrbench status` lists the cells, `kdrbench list experiments` the experiments")
+        raise InputError(
+            f"{unknown} `kdrbench status --all` lists the cells, `kdrbench list experiments` the experiments"
+        )
     return chosen
 
 

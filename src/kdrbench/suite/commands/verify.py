@@ -43,7 +43,9 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @processes
-@click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
+@click.option(
+    "--budget-s", type=Number(0), default=300, show_default=True, help="Seconds for runs of over 5,000 samples."
+)
 @click.option("--sample", type=Whole(1), default=None, help="Recompute this many random rows, not all.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
 @mirror_option
@@ -68,7 +70,8 @@ def verify(
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
     Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
-    missing, double, or of another definition, data or seed are found as well. Exit code 1 if anything is.
+    missing, double, or of another definition, data or seed are found as well. Exit code 1 if anything is. Exit code 0
+    says nothing about rows that are not computed again, which are counted by reason, such as data that are not here.
 
     With --rerun one run is drawn of each of --cells random cells, and made again by the engine of the workflow. Runs
     that cannot be made here are skipped, and counted by reason. Rows of earlier revisions of components that --attest
@@ -99,9 +102,9 @@ def verify(
 def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
     """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=not as_json)
-    line.show("reading the record, and its data, which are downloaded where they are not here")
+    line.show("reading the record")
     try:
-        found = verified(record, progress=lambda done, total: line.show(f"{done} of {total} verified"), **options)
+        found = verified(record, progress=line.show, **options)
     finally:
         line.end()
     if as_json:
@@ -118,10 +121,17 @@ def _lines(found: Verification) -> list[str]:
     lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
         lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
-    lines += [f"no data of {name}: {why}" for name, why in found.missing.items()]
-    lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
+    lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.most_common()]
     lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
-    lines.append(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+    lines.append(
+        f"{counted(found.rows, 'row')} compared with the configuration, of which {found.checked} were computed again "
+        f"({counted(found.numbers, 'number')}): {counted(len(found.findings), 'finding')}"
+    )
+    if found.missing:
+        lines.append(
+            f"This says nothing about results on the {counted(len(found.missing), 'data set')} that cannot be had; get "
+            "them as said above, or set KDRBENCH_MIRROR to a folder or URL of them"
+        )
     return lines
 
 

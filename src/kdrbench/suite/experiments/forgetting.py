@@ -40,7 +40,7 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -
     root, parts = results / WORKSPACES, Path(place).parts
     folder = root / place
     if not folder.is_dir() or not parts or parts[0] == "/" or ".." in parts:
-        raise InputError(f"{results} holds no runs of {place!r}; `kdrbench status` lists cells with runs")
+        raise InputError(f"{results} holds no runs of {place!r}; `kdrbench status --all` lists cells with runs")
     with ExitStack() as stack:
         for lock in [folder.with_name(f"{folder.name}.lock"), *folder.rglob("*.lock")]:
             if lock.exists():

@@ -43,7 +43,7 @@ from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
 from kdrbench.suite.experiments.results import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification.verify import Finding, Record, place_of
+from kdrbench.suite.verification.verify import Finding, Record, place_of, way_to
 
 _MIB = 2**20
 # Makes the run of a batch of one in the folder, from the data set; returns its rows, none where the engine has failed.
@@ -136,7 +136,7 @@ def audit(
         try:
             return load_defined(name, record.grid.config.get("datasets", {}).get(name, {}), mirror)
         except KdrbenchError as error:
-            return f"runs on {name}, which cannot be had here: {error}"
+            return f"runs on {name}, whose data cannot be had: {way_to(name, str(error))}"
 
     result = Audit()
     for batch in _in_turn(list(drawn(record.grid.batches(), np.random.default_rng(seed))), result, least):

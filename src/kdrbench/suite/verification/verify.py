@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
-from kdrbench.errors import DamagedError, DataError, InputError, in_words, visible
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import DamagedError, DataError, InputError, counted, in_words, visible
 from kdrbench.suite.conformance.subject import places_in
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.grid import Grid
@@ -133,13 +134,14 @@ class Record:
 
 @dataclass
 class Verification:
-    """What was verified: how many ``rows``, how many ``numbers`` were computed again, what was not and why.
+    """What was verified: ``rows``, how many of them were ``checked`` by ``numbers`` computed again, what not and why.
 
     ``stale`` counts by reason the rows of earlier revisions than the present code has, which no audit has attested.
     ``missing`` says why data sets could not be read, by their names.
     """
 
     rows: int = 0
+    checked: int = 0
     numbers: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     stale: Counter[str] = field(default_factory=Counter)
@@ -148,7 +150,7 @@ class Verification:
 
     def add(self, other: Verification) -> None:
         """Add what was verified elsewhere."""
-        for column in ("rows", "numbers", "left_out", "stale", "findings"):
+        for column in ("rows", "checked", "numbers", "left_out", "stale", "findings"):
             setattr(self, column, getattr(self, column) + getattr(other, column))
         self.missing |= other.missing
 
@@ -162,7 +164,7 @@ def verify(
     budget_s: float = 300.0,
     seed: int = 0,
     sample: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Compare every row of a record with its definition, and with what is computed again from raw data.
 
@@ -170,48 +172,51 @@ def verify(
     recomputation takes long (:meth:`.System.recompute_s`) are drawn by ``seed``, as many as ``budget_s`` seconds allow.
     With ``sample``, keys are compared of every row, and numbers of as many rows, which ``seed`` draws among those whose
     data can be read. What is left out is counted by reason.
-    ``mirror`` is where data are looked for first. ``progress`` is called after each batch with the number of those that
-    are verified, and of all.
+    ``mirror`` is where data are looked for first. ``progress`` is called with a text for each data set that is read,
+    and after each batch with one that counts rows.
 
     Raises ``ConfigError``, ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
     total, rows_of = Verification(), defaultdict[str, Placed](list)
     for system, rows in record.rows().items():
         total.add(_keys(record, system, rows, rows_of))
-    batches = record.grid.batches()
+    batches = sorted(record.grid.batches(), key=lambda batch: batch.dataset)
     computed = {
         place: (batch, row) for batch in batches if _recomputes(batch.system) for place, row in rows_of[batch.path]
     }
-    names = sorted({batch.dataset for batch in batches})
+    names = {batch.dataset for batch in batches}
     data_of = {name: partial(_loaded, name, record.grid.data_definition(name), mirror) for name in names}
-    chosen, missing = _chosen(computed, data_of, seed, sample)
-    total.missing |= missing
+    chosen, total.missing = _chosen(computed, data_of, seed, sample, progress)
     left_out = dict.fromkeys(computed.keys() - chosen, "rows that were not drawn")
-    drawn = {place: pair for place, pair in computed.items() if place in chosen}
-    seconds = {place: build_system(batch.system).recompute_s(batch, row, most) for place, (batch, row) in drawn.items()}
-    long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
-    beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
-    left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
-    total.left_out.update(reason for place, reason in left_out.items() if computed[place][0].dataset not in missing)
+    left_out |= dict.fromkeys(
+        _beyond({place: computed[place] for place in chosen}, most, seed, budget_s),
+        f"runs that the budget did not reach, of more than {most} samples",
+    )
+    lacking = {
+        name: f"rows on {name}, whose data cannot be had: {way_to(name, why)}" for name, why in total.missing.items()
+    }
+    left_out |= {place: lacking[one.dataset] for place, (one, _) in computed.items() if one.dataset in lacking}
+    for batch in batches:
+        if not _recomputes(batch.system):
+            reason = f"rows of {batch.system}, a system that is not computed again"
+            left_out |= {place: reason for place, _ in rows_of[batch.path]}
+    total.left_out.update(left_out.values())
+    ahead = [(batch, [pair for pair in rows_of[batch.path] if pair[0] not in left_out]) for batch in batches]
+    n_rows = sum(len(rows) for _, rows in ahead)
     # Processes get the place of the record, not its grid, and load a data set once for all of its batches.
     folder = replace(record)
-    jobs = [
-        delayed(_recomputed)(
-            folder,
-            batch,
-            [pair for pair in rows_of[batch.path] if pair[0] not in left_out],
-            data_of[batch.dataset],
-            most,
-        )
-        for batch in sorted(batches, key=lambda batch: batch.dataset)
-        if batch.dataset not in missing
-    ]
-    for done, part in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
+    calls = (delayed(_recomputed)(folder, batch, rows, data_of[batch.dataset], most) for batch, rows in ahead if rows)
+    for part in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         total.add(part)
-        progress(done, len(jobs))
-    without = sum(len(rows_of[batch.path]) for batch in batches if batch.dataset in missing)
-    total.left_out += Counter({"rows of data sets that cannot be had": without})
+        progress(f"{total.checked} of {counted(n_rows, 'row')} computed again")
     return total
+
+
+def _beyond(drawn: Mapping[str, tuple[Batch, Row]], most: int, seed: int, budget_s: float) -> set[str]:
+    """Return the places of long runs that the budget does not reach."""
+    seconds = {place: build_system(batch.system).recompute_s(batch, row, most) for place, (batch, row) in drawn.items()}
+    long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
+    return {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
 
 
 def place_of(row: Row, axes: Sequence[str]) -> str:
@@ -264,6 +269,7 @@ def _chosen(
     data_of: Mapping[str, Callable[[], Dataset]],
     seed: int,
     sample: int | None,
+    progress: Callable[[str], None],
 ) -> tuple[set[str], dict[str, str]]:
     """Return all rows whose data can be read, or a ``sample`` of these, and why data sets cannot be, by their names.
 
@@ -278,6 +284,7 @@ def _chosen(
         name = computed[place][0].dataset
         if name not in tried:
             tried[name] = ""
+            progress(f"reading the data of {name}, which are downloaded where they are not here")
             try:
                 data_of[name]()
             except DataError as error:
@@ -287,6 +294,14 @@ def _chosen(
     return chosen, {name: why for name, why in tried.items() if why}
 
 
+def way_to(name: str, why: str) -> str:
+    """Return in a few words how a data set that is downloaded is to be had; of others, ``why`` they are missing."""
+    entry = load_registry().get(name)
+    if entry and not entry.bundled:
+        return f"`kdrbench data fetch {name}` gets them"
+    return why if len(why) <= _MOST_LETTERS else f"{why[:_MOST_LETTERS]}..."
+
+
 @lru_cache(maxsize=2)
 def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
     return load_defined(name, json.loads(definition), mirror)
@@ -294,10 +309,7 @@ def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
 
 def _recomputed(record: Record, batch: Batch, rows: Placed, data: Callable[[], Dataset], most: int) -> Verification:
     """Return what was computed again of rows of a batch."""
-    result, system = Verification(), build_system(batch.system)
-    if not _recomputes(batch.system) or not rows:
-        reason = f"rows of {batch.system}, a system that is not computed again"
-        return Verification(left_out=Counter({reason: len(rows)}))
+    result, system = Verification(checked=len(rows)), build_system(batch.system)
     kinds = (*ARRAYS, *(f"projection_{key}" for keys in batch.rows for key in keys))
     arrays_of: dict[str, Mapping[int, Arrays]] = {}
     for place, row in rows:
