@@ -245,8 +245,8 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     # Those of other systems do so by the names of theirs.
     for experiment, axes, data, method in (
         ({"system": "low_rank", "constraints": [1]}, ("", "", "", "burg_converged"), "", "Burg, Newton"),
-        ({"system": "league"}, ("", "", "", "pca"), "", "pca"),
-        ({"system": "noise"}, ("", "wine", "", "lda"), "Wine", "lda"),
+        ({"system": "league"}, ("", "", "", "pca"), "", "PCA"),
+        ({"system": "noise"}, ("", "wine", "", "lda"), "Wine", "LDA"),
     ):
         cells = Cells({"run": ["t"], "experiments": {"t": {"title": "T.", **experiment}}, "name": "mine"})
         cells.add("t", Entry("1", 1.0, axes=axes), is_number=True)

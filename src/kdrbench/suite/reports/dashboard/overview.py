@@ -16,6 +16,7 @@ from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
 from kdrbench.suite.reports.dashboard.runs import run_name
 from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.making import software_of
 from kdrbench.suite.reports.records import IKDR, NO_KERNEL, Config, experiments_of, n_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, NOT_STATIONARY, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
@@ -115,6 +116,24 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
         if missing := sum(line.verdict is Verdict.NOT_RUN for line in printed):
             lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'judged number')} not run.")
     return lines
+
+
+class Machine(NamedTuple):
+    """What runs were made on and with, and how many; ``commits`` are those of their sources, with their runs."""
+
+    processor: str
+    runs: int
+    software: str
+    commits: dict[str, int]
+
+
+def machines_of(runs: pd.DataFrame) -> list[Machine]:
+    """Return the machines, that of the most runs first."""
+    machines = []
+    for processor, rows in runs.groupby(runs["processor"].fillna("unknown"), sort=False):
+        commits = {str(commit): n_runs(some) for commit, some in rows.groupby("git_commit", sort=False)}
+        machines.append(Machine(str(processor), n_runs(rows), software_of(rows), commits))
+    return sorted(machines, key=lambda machine: -machine.runs)
 
 
 class Check(NamedTuple):

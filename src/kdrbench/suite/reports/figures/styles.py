@@ -14,12 +14,10 @@ from typing import Any
 
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line
-from kdrbench.suite.reports.records import REFERENCE, Config
+from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables.labels import is_converged, stem_of
 
 _LOOKS = declared("names")["looks"]
-# The solver whose projections are shown.
-_SHOWN = "ism_converged"
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,6 @@ def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     free = [colour for colour in range(BLACK) if colour not in colours.values()] or [BLACK]
     uncoloured = [name for name in names if name not in colours]
     return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
-
-
-def shown_solver(experiment: Config) -> str:
-    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
-    solvers = list(experiment["solvers"])
-    return _SHOWN if _SHOWN in solvers else str(solvers[0])
 
 
 def _style(name: str, place: tuple[int, int]) -> Style:
