@@ -114,7 +114,7 @@ class Table:
 
 
 # Letters that columns of numbers may have side by side on a page, and those between two columns.
-_LETTERS, _GAP = 130, 2
+_LETTERS, _GAP = 134, 2
 
 
 def fitting(table: Table) -> list[Table]:
@@ -129,9 +129,9 @@ def fitting(table: Table) -> list[Table]:
 
 
 def _letters(table: Table, column: int) -> int:
-    """Return the letters of the longest word of a column, and of the space beside it."""
-    words = [*table.columns[column].split(), *(word for row in table.rows for word in row[column].text.split(" \u00b1"))]
-    return _GAP + max(map(len, words))
+    """Return the letters of the longest part of a column that does not break, and of the space beside it."""
+    texts = [table.columns[column], *(_breaking(row[column].text) for row in table.rows)]
+    return _GAP + max(len(part) for text in texts for part in text.split(" "))
 
 
 def _part(table: Table, columns: list[int]) -> Table:
