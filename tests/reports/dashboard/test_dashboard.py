@@ -140,7 +140,9 @@ def test_what_loses_to_random_is_listed():
     check = check_of("Worse than random", all_runs({"ikdr": pd.DataFrame(rows)}), config)
     assert check.is_known
     (case,) = check.cases
-    assert case == "e/wine/gaussian/dg: cost -4 is worse than -5 of the random projection 'chance', over 1 fold"
+    assert (
+        case == "e, DG, Wine, Gaussian kernel: cost -4 is worse than -5 of the random projection 'chance', over 1 fold"
+    )
 
 
 def test_cells_are_sorted_by_what_they_say():

@@ -80,7 +80,9 @@ def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
     np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
 
 
-@pytest.mark.parametrize(("solvers", "shown"), {"ism ism_converged": 1, "dg ism": 0, "ism mine ism_converged": 1}.items())
+@pytest.mark.parametrize(
+    ("solvers", "shown"), {"ism ism_converged": 1, "dg ism": 0, "ism mine ism_converged": 1}.items()
+)
 def test_the_projection_of_ones_own_solver_is_shown_or_of_converged_ism(solvers, shown):
     config = {"solvers": {"mine": {"method": "mine:Mine"}}, "experiments": {"e": {"solvers": solvers.split()}}}
     assert shown_solver("e", config) == solvers.split()[shown]

@@ -14,6 +14,7 @@ from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
+from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.dashboard.runs import run_name
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.making import software_of
@@ -174,7 +175,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
     checks = [Check(title, _names(runs, rows)) for title, rows in chosen.items()]
-    checks.append(Check("Worse than random", list(map(str, losing)), has_control))
+    checks.append(Check("Worse than random", list(map(_labelled, losing)), has_control))
     for column, title in _FLAGS.items():
         is_known = column in runs and bool(runs[column].notna().any())
         flagged = runs[runs[column].astype(str) == "True"] if is_known else runs[:0]
@@ -197,6 +198,14 @@ def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
     """Return the chosen runs by name, with their messages, which say how they ended."""
     rows = runs[chosen].to_dict("records")
     return [_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
+
+
+def _labelled(cell: str) -> str:
+    """Return what is said of a cell, ``experiment/dataset/kernel/solver``, by its labels."""
+    place, words = cell.split(": ", 1)
+    experiment, *axes = place.split("/")
+    dataset, kernel, method = run_labels(IKDR, *axes)
+    return f"{experiment}, {method}, {dataset}, {kernel} kernel: {words}"
 
 
 def _name(row: Mapping[Hashable, Any]) -> str:

@@ -2,7 +2,7 @@
 
 A converged variant has its method's colour. There are fewer colours than methods, so the colours come round again with
 other lines and symbols; no two methods that are named here look alike. A method of a reference has the colour and
-symbol of its method, and a thin, dotted line.
+symbol of its method, and a thin line of dots, or of dashes and dots.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
 
 def _style(name: str, place: tuple[int, int]) -> Style:
     if name.endswith(REFERENCE):
-        dots = Line.TWO_DOTS if is_converged(name) else Line.DOTS
+        dots = Line.DASH_AND_DOT if is_converged(name) else Line.DOTS
         return replace(_style(name.removesuffix(REFERENCE), place), line=dots)
     number, colour = place
     variant = name.removeprefix(stem_of(name)).lstrip("_") or "plain"
