@@ -49,8 +49,8 @@ def kept(folder, projections, **more):
 
 def source_of(runs, folder, **experiment):
     found = {key: value for key, value in (EXPERIMENT | experiment).items() if value is not None}
-    config = {"seed": 0, "experiments": {"e": found}}
-    return SimpleNamespace(runs=runs, stored=(folder, folder), name="e", experiment=found, config=config)
+    made = {"runs": runs, "stored": (folder, folder), "experiment": found}
+    return SimpleNamespace(**made, name="e", config={"seed": 0, "experiments": {"e": found}})
 
 
 def runs(folds, **columns):
@@ -80,12 +80,11 @@ def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
     np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
 
 
-@pytest.mark.parametrize(
-    ("solvers", "shown"), {"ism ism_converged": 1, "dg ism": 0, "ism mine ism_converged": 1}.items()
-)
-def test_the_projection_of_ones_own_solver_is_shown_or_of_converged_ism(solvers, shown):
-    config = {"solvers": {"mine": {"method": "mine:Mine"}}, "experiments": {"e": {"solvers": solvers.split()}}}
-    assert shown_solver("e", config) == solvers.split()[shown]
+@pytest.mark.parametrize("solvers", [["ism", "ISM_CONVERGED"], ["DG", "ism"], ["ism", "MINE", "ism_converged"]])
+def test_the_projection_of_ones_own_solver_is_shown_or_of_converged_ism(solvers):
+    experiments = {"e": {"solvers": list(map(str.lower, solvers))}}
+    shown = shown_solver("e", {"solvers": {"mine": {"method": "mine:Mine"}}, "experiments": experiments})
+    assert shown.upper() in solvers
 
 
 @pytest.fixture

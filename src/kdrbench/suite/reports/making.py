@@ -237,7 +237,8 @@ def conditions(runs: pd.DataFrame) -> str:
     """Return within what limits the runs were made, and how many were disturbed."""
     untimed, contaminated, drifted, unaccounted = (int(marked(runs, mark).sum()) for mark in MARKS)
     return (
-        f"Limits: {each(runs, 'time_limit_s')} s, {each(runs, 'memory_limit_mib')} MiB a run. Runs that shared their core with "
-        f"other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same problem: "
-        f"{drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: {unaccounted}."
+        f"Limits: {each(runs, 'time_limit_s')} s, {each(runs, 'memory_limit_mib')} MiB a run. Runs that shared their "
+        f"core with other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same "
+        f"problem: {drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: "
+        f"{unaccounted}."
     )

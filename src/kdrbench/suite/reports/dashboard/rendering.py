@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label, unit_text
@@ -60,13 +60,12 @@ def titled(text: str, titles: Mapping[str, str]) -> Markup:
 
     A method of low-rank kernels that is named behind an experiment has its label.
     """
-
-    def named(found: re.Match[str]) -> str:
-        link = Markup('<a href="#runs?experiment={}">{}</a>').format(found[1], titles[found[1]].rstrip("."))
-        return link + (f", {low_rank_label(found[2])}" if found[2] else "")
-
-    names = "|".join(map(re.escape, titles))
-    return Markup(re.sub(rf"(?<![\w&#])({names})(?=[:,])(?:, (\w+)(?=:))?", named, str(escape(text))))
+    link, parts, end = Markup('<a href="#runs?experiment={}">{}</a>'), list[str](), 0
+    for found in re.finditer(rf"\b({'|'.join(map(re.escape, titles))})(?=[:,])(?:, (\w+)(?=:))?", text):
+        parts += [text[end : found.start()], link.format(found[1], titles[found[1]].rstrip("."))]
+        parts += [f", {low_rank_label(found[2])}"] if found[2] else []
+        end = found.end()
+    return Markup("").join([*parts, text[end:]])
 
 
 def order_of(entry: Entry) -> float:

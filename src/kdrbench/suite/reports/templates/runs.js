@@ -77,7 +77,7 @@ function followAddress(table, runs) {
       return exact;
     });
     table.draw();
-    sayWhatIsShown(chosen.map(([name]) => (name === "experiment" ? runs.titles[state.get(name)] : state.get(name))));
+    sayWhatIsShown(chosen.map(([name]) => (name === "experiment" ? runs.titles[state.get(name)].replace(/\.$/, "") : state.get(name))));
   };
   follow();
   window.addEventListener("hashchange", follow);
