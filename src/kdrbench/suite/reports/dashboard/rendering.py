@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label, unit_text
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
@@ -55,17 +53,17 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")
 
 
-def titled(text: str, titles: Mapping[str, str]) -> Markup:
-    """Return what is said of experiments, each by its title, which leads to its runs, and not by its name.
+def titled(text: str, titles: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what is said of experiments in parts: each is words, and the experiment whose title they are, if any.
 
     A method of low-rank kernels that is named behind an experiment has its label.
     """
-    link, parts, end = Markup('<a href="#runs?experiment={}">{}</a>'), list[str](), 0
+    parts, end = list[tuple[str, str]](), 0
     for found in re.finditer(rf"\b({'|'.join(map(re.escape, titles))})(?=[:,])(?:, (\w+)(?=:))?", text):
-        parts += [text[end : found.start()], link.format(found[1], titles[found[1]].rstrip("."))]
-        parts += [f", {low_rank_label(found[2])}"] if found[2] else []
+        parts += [(text[end : found.start()], ""), (titles[found[1]].rstrip("."), found[1])]
+        parts += [(f", {low_rank_label(found[2])}", "")] if found[2] else []
         end = found.end()
-    return Markup("").join([*parts, text[end:]])
+    return [*parts, (text[end:], "")]
 
 
 def order_of(entry: Entry) -> float:
