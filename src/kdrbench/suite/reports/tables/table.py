@@ -115,6 +115,7 @@ class Table:
 
 # Letters that columns of numbers may have side by side on a page, and those between two columns.
 _LETTERS, _GAP = 134, 2
+_MOST_OF_A_NUMBER = 32
 
 
 def fitting(table: Table) -> list[Table]:
@@ -242,8 +243,12 @@ def plain_environment() -> jinja2.Environment:
 
 
 def _breaking(text: str) -> str:
-    """Return a cell's text, of a number one that breaks only at its spread, in parentheses and before its upper end."""
-    return re.sub(r"(?<!;) (?![\u00b1(]|to )", "\u00a0", text) if re.match(r"[-+(<>\d]", text) else text
+    """Return a cell's text, of a number one that breaks only at its spread, in parentheses and before its upper end.
+
+    What is longer and begins with a number is a sentence.
+    """
+    is_number = len(text) <= _MOST_OF_A_NUMBER and re.match(r"[-+(<>\d]", text)
+    return re.sub(r"(?<!;) (?![\u00b1(]|to )", "\u00a0", text) if is_number else text
 
 
 def render_latex(table: Table) -> str:
