@@ -53,8 +53,6 @@ def test_claims_of_two_records_are_side_by_side():
         name: [a_claim() | {"claim": claim, "verdict": of[place]} for claim, of in DECIDED.items() if of[place]]
         for place, name in enumerate(("first", "second"))
     }
-    rows = {
-        row["claim"]: (*(one and one["verdict"] for one in row["by"].values()), row["records"])
-        for row in claims_by_record(read)
-    }
-    assert rows == DECIDED
+    for row in (rows := claims_by_record(read)):
+        assert DECIDED[row["claim"]] == (*(one and one["verdict"] for one in row["by"].values()), row["records"])
+    assert len(rows) == len(DECIDED)

@@ -183,14 +183,10 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
     reached = []
     for _ in range(12):
         tab.keyboard.press("Tab")
-        reached.append(
-            tab.evaluate("""() => {
-            const one = document.activeElement, style = getComputedStyle(one);
-            return [one.tagName + " " + (one.getAttribute("role") || ""), style.outlineStyle, one.textContent];
-        }""")
-        )
-    assert all(outline != "none" for _, outline, _ in reached)
-    assert reached[0][0] == "INPUT "
+        one = "document.activeElement"
+        reached.append(tab.evaluate(f"[{one}.tagName, getComputedStyle({one}).outlineStyle]"))
+    assert all(outline != "none" for _, outline in reached)
+    assert reached[0][0] == "INPUT"
     sorting = tab.locator("#table-runs th", has_text="Iterations").get_by_role("button").first
     for key, order in (("Enter", "ascending"), ("Space", "descending")):
         sorting.focus()
@@ -225,14 +221,16 @@ def test_a_number_says_what_it_is_and_leads_to_its_runs(opened):
     cell.focus()
     tab.keyboard.press("ArrowRight")
     assert tab.evaluate("document.activeElement.dataset.method") == "DG"
-    assert (
-        tab.evaluate("[...document.querySelectorAll('#table-first td')].filter((td) => td.tabIndex === 0).length") == 1
-    )
+    assert tab.locator("#table-first td[tabindex='0']").count() == 1
     tab.keyboard.press("Enter")
     assert eventually(lambda: tab.locator("#table-runs").is_visible())
     lines = tab.locator("#table-runs tbody tr")
     assert eventually(lambda: lines.count() == 3)
     assert {row.split("\t")[4].strip() for row in lines.all_inner_texts()} == {"DG"}
+    shown = tab.locator("#shown")
+    assert "A table of made-up runs; Wine; Gaussian; DG" in shown.inner_text()
+    shown.get_by_role("link", name="Show all runs").click()
+    assert eventually(lambda: shown.is_hidden() and lines.count() > 3)
 
 
 def test_without_scripts_the_tables_are_there(browser, address):

@@ -11,7 +11,6 @@ from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.reports.figures.styles import shown_solver
 from kdrbench.suite.reports.records import read_findings
 from kdrbench.suite.systems.ikdr.folds import Sampling, Split
 from kdrbench.suite.systems.ikdr.projections import (
@@ -20,6 +19,7 @@ from kdrbench.suite.systems.ikdr.projections import (
     loadings,
     principal_coordinates,
     scatter,
+    shown_solver,
 )
 from support.report_rows import experiment_of, runs_of
 
@@ -49,7 +49,8 @@ def kept(folder, projections, **more):
 
 def source_of(runs, folder, **experiment):
     found = {key: value for key, value in (EXPERIMENT | experiment).items() if value is not None}
-    return SimpleNamespace(runs=runs, stored=(folder, folder), name="e", experiment=found, config={"seed": 0})
+    made = {"runs": runs, "stored": (folder, folder), "experiment": found}
+    return SimpleNamespace(**made, name="e", config={"seed": 0, "experiments": {"e": found}})
 
 
 def runs(folds, **columns):
@@ -79,9 +80,11 @@ def test_findings_are_those_of_runs_that_did_not_fail(tmp_path):
     np.testing.assert_array_equal(read_findings(some, tmp_path, "labels")[1], [1, 0])
 
 
-def test_converged_ism_is_shown_where_it_ran():
-    assert shown_solver(EXPERIMENT) == "ism_converged"
-    assert shown_solver({"solvers": ["dg", "ism"]}) == "dg"
+@pytest.mark.parametrize("solvers", [["ism", "ISM_CONVERGED"], ["DG", "ism"], ["ism", "MINE", "ism_converged"]])
+def test_the_projection_of_ones_own_solver_is_shown_or_of_converged_ism(solvers):
+    experiments = {"e": {"solvers": list(map(str.lower, solvers))}}
+    shown = shown_solver("e", {"solvers": {"mine": {"method": "mine:Mine"}}, "experiments": experiments})
+    assert shown.upper() in solvers
 
 
 @pytest.fixture

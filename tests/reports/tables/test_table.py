@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.suite.reports.tables.labels import kernel_label, method_label
-from kdrbench.suite.reports.tables.table import Entry, Group, Table, number, render_latex, write_table
+from kdrbench.suite.reports.tables.table import Entry, Group, Table, fitting, number, render_latex, write_table
 
 
 def table():
@@ -40,7 +40,9 @@ def test_groups_cover_the_columns_of_numbers():
     row = [Entry("wine"), Entry("1"), Entry("2")]
     groups = [[Group("Gaussian", 1), Group("", 1)]]
     grouped = Table("sizes", "", ["Set", "A", "B"], [[row, row]], groups=groups)
-    assert Table.from_json(grouped.to_json()) == grouped
+    assert [Table.from_json(grouped.to_json())] == fitting(grouped) == [grouped]
+    wide = Table("sizes", "", ["Set", "A", "B"], [[[Entry("car"), Entry("1" * 80), Entry("2" * 80)]]], groups=groups)
+    assert [part.columns for part in fitting(wide)] == [["Set", "A"], ["Set", "B"]]
     tex = render_latex(grouped)
     assert r" & \multicolumn{1}{c}{Gaussian} & \multicolumn{1}{c}{} \\" in tex
     # The label of a block is printed once.

@@ -211,21 +211,34 @@ def _counted(runs: pd.DataFrame, column: str) -> Table:
 
 def provenance(runs: pd.DataFrame) -> str:
     """Return one paragraph on where, with what and within what limits the runs were made."""
-
-    def each(column: str) -> str:
-        # Numbers in their order, not in that of their digits.
-        values = sorted(runs[column].dropna().unique(), key=lambda value: (isinstance(value, str), value))
-        words = dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
-        return ", ".join(words) or "unknown"
-
-    commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
+    commits = ", ".join(commit[:_COMMIT] for commit in each(runs, "git_commit").split(", "))
     changed = ", with changes" if (runs["git_dirty"].astype(str) == "True").any() else ""
+    made = f"{counted(n_runs(runs), 'run')} on {each(runs, 'processor')}, {software_of(runs)}"
+    return f"{made} at commit {commits}{changed}. {conditions(runs)}"
+
+
+def each(runs: pd.DataFrame, column: str) -> str:
+    """Return the values of a column, each once; numbers in their order, not in that of their digits."""
+    values = sorted(runs[column].dropna().unique(), key=lambda value: (isinstance(value, str), value))
+    words = dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+    return ", ".join(words) or "unknown"
+
+
+def software_of(runs: pd.DataFrame) -> str:
+    """Return the versions of what the runs were made with."""
+    return (
+        f"BLAS threads {each(runs, 'blas_threads')}, {each(runs, 'blas')}; Python {each(runs, 'python_version')}, "
+        f"NumPy {each(runs, 'numpy_version')}, SciPy {each(runs, 'scipy_version')}; "
+        f"kdrbench {each(runs, 'kdrbench_version')}"
+    )
+
+
+def conditions(runs: pd.DataFrame) -> str:
+    """Return within what limits the runs were made, and how many were disturbed."""
     untimed, contaminated, drifted, unaccounted = (int(marked(runs, mark).sum()) for mark in MARKS)
     return (
-        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, {each('blas')}; "
-        f"Python {each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {commits}{changed}. "
-        f"Limits: {each('time_limit_s')} s, {each('memory_limit_mib')} MiB a run. Runs that shared their core with "
-        f"other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same problem: "
-        f"{drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: {unaccounted}."
+        f"Limits: {each(runs, 'time_limit_s')} s, {each(runs, 'memory_limit_mib')} MiB a run. Runs that shared their "
+        f"core with other work: {contaminated}; whose cores were not as fast (10 %) as for other methods on the same "
+        f"problem: {drifted}; that did not own their cores: {untimed}; that worked while their clock was stopped: "
+        f"{unaccounted}."
     )

@@ -14,8 +14,10 @@ from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import LIMITS
+from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.dashboard.runs import run_name
 from kdrbench.suite.reports.declared import declared
+from kdrbench.suite.reports.making import software_of
 from kdrbench.suite.reports.records import IKDR, NO_KERNEL, Config, experiments_of, n_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ENDINGS, NOT_STATIONARY, endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
@@ -117,6 +119,24 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
     return lines
 
 
+class Machine(NamedTuple):
+    """What runs were made on and with, and how many; ``commits`` are those of their sources, with their runs."""
+
+    processor: str
+    runs: int
+    software: str
+    commits: dict[str, int]
+
+
+def machines_of(runs: pd.DataFrame) -> list[Machine]:
+    """Return the machines, that of the most runs first."""
+    machines = []
+    for processor, rows in runs.groupby(runs["processor"].fillna("unknown"), sort=False):
+        commits = {str(commit): n_runs(some) for commit, some in rows.groupby("git_commit", sort=False)}
+        machines.append(Machine(str(processor), n_runs(rows), software_of(rows), commits))
+    return sorted(machines, key=lambda machine: -machine.runs)
+
+
 class Check(NamedTuple):
     """The cases in which something is wrong, in words; ``is_known`` is false where the records cannot tell."""
 
@@ -155,7 +175,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     losing = losing_cells(runs[runs["system"] == IKDR].itertuples(), config)
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
     checks = [Check(title, _names(runs, rows)) for title, rows in chosen.items()]
-    checks.append(Check("Worse than random", list(map(str, losing)), has_control))
+    checks.append(Check("Worse than random", list(map(_labelled, losing)), has_control))
     for column, title in _FLAGS.items():
         is_known = column in runs and bool(runs[column].notna().any())
         flagged = runs[runs[column].astype(str) == "True"] if is_known else runs[:0]
@@ -178,6 +198,14 @@ def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
     """Return the chosen runs by name, with their messages, which say how they ended."""
     rows = runs[chosen].to_dict("records")
     return [_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
+
+
+def _labelled(cell: str) -> str:
+    """Return what is said of a cell, ``experiment/dataset/kernel/solver``, by its labels."""
+    place, words = cell.split(": ", 1)
+    experiment, *axes = place.split("/")
+    dataset, kernel, method = run_labels(IKDR, *axes)
+    return f"{experiment}, {method}, {dataset}, {kernel} kernel: {words}"
 
 
 def _name(row: Mapping[Hashable, Any]) -> str:

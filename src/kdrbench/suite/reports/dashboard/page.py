@@ -24,7 +24,7 @@ from kdrbench.suite.reports.dashboard.rendering import Cells, environment
 from kdrbench.suite.reports.dashboard.runs import run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
-from kdrbench.suite.reports.making import provenance
+from kdrbench.suite.reports.making import conditions
 from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import endings_found
@@ -102,7 +102,8 @@ def render_dashboard(
         not_comparable=not_comparable(comparisons),
         effects=overview.effects_of(comparisons),
         claims=overview.claims_of(parts.claims),
-        provenance=provenance(runs),
+        machines=overview.machines_of(runs),
+        conditions=conditions(runs),
         comparisons=comparisons,
         parts=parts,
         legends={chart.name: legend_of(chart) for chart in parts.charts},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.suite.findings.finding import DECISION_RULES
@@ -10,7 +11,7 @@ from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, Config
+from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_FIGURES, KPCA_TRICK, LEAGUE, NOISE, Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
@@ -22,21 +23,24 @@ from kdrbench.suite.reports.tables.labels import (
 )
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS, rounded
 from kdrbench.suite.reports.tables.published_numbers import paper_label
-from kdrbench.suite.reports.tables.table import Entry, plain_environment
+from kdrbench.suite.reports.tables.table import Entry, fitting, plain_environment
 from kdrbench.suite.systems import system_name
+from kdrbench.suite.systems.league.table_rows import title_of
 
 if TYPE_CHECKING:
     import jinja2
 
 # Numbers of cells without one: they sort behind all others.
 _LAST = 1e300
+# How the figures of the KPCA trick solved.
+_TRICKS = {"kpca": "KPCA trick", "exact": "kernel trick", "ridge": "kernel trick, ridge", "qz": "kernel trick, QZ"}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def environment() -> jinja2.Environment:
     """Return what fills in the templates of the dashboard and the site; a filter is called like its function."""
     filters = [paper_label, order_of, slug, place_label, dataset_label, kernel_label, label_in_text]
-    filters += [interval_text, unit_text, labels_of, ratio_text, gap_text, wins_text, meaning]
+    filters += [interval_text, unit_text, labels_of, ratio_text, gap_text, wins_text, meaning, fitting, titled]
     made = plain_environment()
     made.filters.update({function.__name__: function for function in filters})
     rules = {"decision_rules": DECISION_RULES, "converged_means": CONVERGED_MEANS}
@@ -47,6 +51,19 @@ def environment() -> jinja2.Environment:
 def slug(name: str) -> str:
     """Return ``name`` as part of an address within the page, or of a class."""
     return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")
+
+
+def titled(text: str, titles: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what is said of experiments in parts: each is words, and the experiment whose title they are, if any.
+
+    A method of low-rank kernels that is named behind an experiment has its label.
+    """
+    parts, end = list[tuple[str, str]](), 0
+    for found in re.finditer(rf"\b({'|'.join(map(re.escape, titles))})(?=[:,])(?:, (\w+)(?=:))?", text):
+        parts += [(text[end : found.start()], ""), (titles[found[1]].rstrip("."), found[1])]
+        parts += [(f", {low_rank_label(found[2])}", "")] if found[2] else []
+        end = found.end()
+    return [*parts, (text[end:], "")]
 
 
 def order_of(entry: Entry) -> float:
@@ -107,4 +124,8 @@ def run_labels(system: str, dataset: str, kernel: str, method: str) -> tuple[str
     of_data = dataset and dataset_label(dataset)
     if system in (IKDR, ATLAS):
         return of_data, kernel and kernel_label(kernel), method and method_label(method)
+    if system in (LEAGUE, NOISE):
+        return of_data, "", title_of(method)
+    if system == KPCA_FIGURES:
+        return of_data, "", _TRICKS.get(method, method.upper())
     return of_data, "", method.upper() if system == KPCA_TRICK else low_rank_label(method)

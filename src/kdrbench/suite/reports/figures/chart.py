@@ -24,14 +24,14 @@ from kdrbench.palette import COLOURS as COLOURS
 class Line(StrEnum):
     """How a line is broken, by its name or lengths in Plotly; names.toml has more, for solvers alone.
 
-    Dots are for methods of a reference, and thin.
+    Dots, with dashes for converged ones, are for methods of a reference, and thin.
     """
 
     SOLID = "solid"
     DASHED = "dash"
     DOTTED = "dot"
     DOTS = "2px,4px"
-    TWO_DOTS = "2px,3px,2px,9px"
+    DASH_AND_DOT = "9px,3px,2px,3px"
 
 
 class Symbol(StrEnum):
@@ -122,7 +122,7 @@ class Series:
     @property
     def is_thin(self) -> bool:
         """Whether its line is that of a method of a reference."""
-        return self.line in (Line.DOTS, Line.TWO_DOTS)
+        return self.line in (Line.DOTS, Line.DASH_AND_DOT)
 
     @property
     def hue(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Mark, Panel, Scale, Series, Symbol
@@ -29,13 +30,14 @@ _POINTS, _POINTS_OF_A_RUN = 48, 16
 def legend_of(chart: Chart, panels: int | None = None) -> list[Series]:
     """Return for each key with a point in the first ``panels``, all by default, the series that the legend shows.
 
-    It is the first one of the key that is not faint, where there is such.
+    It is the first one of the key that is not faint, where there is such, with the mark of the key's points.
     """
     drawn = [one for panel in chart.panels[:panels] for one in panel.series if any(map(math.isfinite, one.y))]
     shown: dict[str, Series] = {}
     for series in sorted(drawn, key=lambda series: series.faint):
         shown.setdefault(series.key, series)
-    return list(shown.values())
+    marks = {series.key: series.symbol for series in drawn if series.symbol not in (Symbol.NONE, Symbol.CROSS)}
+    return [replace(series, symbol=marks.get(key, series.symbol)) for key, series in shown.items()]
 
 
 def plotly_panels(chart: Chart) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 A converged variant has its method's colour. There are fewer colours than methods, so the colours come round again with
 other lines and symbols; no two methods that are named here look alike. A method of a reference has the colour and
-symbol of its method, and a thin, dotted line.
+symbol of its method, and a thin line of dots, or of dashes and dots.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from typing import Any
 
 from kdrbench.suite.reports.declared import declared
 from kdrbench.suite.reports.figures.chart import BLACK, COLOURS, Line
-from kdrbench.suite.reports.records import REFERENCE, Config
+from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables.labels import is_converged, stem_of
 
 _LOOKS = declared("names")["looks"]
-# The solver whose projections are shown.
-_SHOWN = "ism_converged"
 
 
 @dataclass(frozen=True)
@@ -61,15 +59,9 @@ def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
 
 
-def shown_solver(experiment: Config) -> str:
-    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
-    solvers = list(experiment["solvers"])
-    return _SHOWN if _SHOWN in solvers else str(solvers[0])
-
-
 def _style(name: str, place: tuple[int, int]) -> Style:
     if name.endswith(REFERENCE):
-        dots = Line.TWO_DOTS if is_converged(name) else Line.DOTS
+        dots = Line.DASH_AND_DOT if is_converged(name) else Line.DOTS
         return replace(_style(name.removesuffix(REFERENCE), place), line=dots)
     number, colour = place
     variant = name.removeprefix(stem_of(name)).lstrip("_") or "plain"

@@ -7,9 +7,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,40 @@ class Table:
         return csv_text(self.columns, ([entry.text for entry in row] for row in self.rows))
 
 
+# Letters that columns of numbers may have side by side on a page, and those between two columns.
+_LETTERS, _GAP = 134, 2
+_MOST_OF_A_NUMBER = 32
+
+
+def fitting(table: Table) -> list[Table]:
+    """Return a table, one that is wider than a page in parts: they are cut between the first groups of its columns."""
+    place, parts = table.n_labels, list[list[int]]([[]])
+    for group in table.groups[0] if table.groups else ():
+        columns = list(range(place, place := place + group.width))
+        if parts[-1] and sum(_letters(table, column) for column in parts[-1] + columns) > _LETTERS:
+            parts.append([])
+        parts[-1] += columns
+    return [_part(table, columns) for columns in parts] if len(parts) > 1 else [table]
+
+
+def _letters(table: Table, column: int) -> int:
+    """Return the letters of the longest part of a column that does not break, and of the space beside it."""
+    texts = [table.columns[column], *(_breaking(row[column].text) for row in table.rows)]
+    return _GAP + max(len(part) for text in texts for part in text.split(" "))
+
+
+def _part(table: Table, columns: list[int]) -> Table:
+    """Return some columns of a table beside its labels, with the groups above them in its title."""
+    kept, groups = [*range(table.n_labels), *columns], []
+    for line in table.groups:
+        above = [group for group in line for _ in range(group.width)]
+        runs = [list(run) for _, run in groupby((above[column - table.n_labels] for column in columns), id)]
+        groups.append([Group(run[0].title, len(run)) for run in runs])
+    title = f"{table.title} {', '.join(group.title for group in groups[0] if group.title)}"
+    blocks = [[[row[column] for column in kept] for row in block] for block in table.blocks]
+    return replace(table, title=title, columns=[table.columns[column] for column in kept], blocks=blocks, groups=groups)
+
+
 def entries(texts: Iterable[object]) -> list[Entry]:
     """Return cells of plain words."""
     return [Entry(str(text)) for text in texts]
@@ -208,8 +243,12 @@ def plain_environment() -> jinja2.Environment:
 
 
 def _breaking(text: str) -> str:
-    """Return a cell's text, of a number one that breaks only at its spread or in parentheses."""
-    return re.sub(r"(?<!;) (?![\u00b1(])", "\u00a0", text) if re.match(r"[-+(<>\d]", text) else text
+    """Return a cell's text, of a number one that breaks only at its spread, in parentheses and before its upper end.
+
+    What is longer and begins with a number is a sentence.
+    """
+    is_number = len(text) <= _MOST_OF_A_NUMBER and re.match(r"[-+(<>\d]", text)
+    return re.sub(r"(?<!;) (?![\u00b1(]|to )", "\u00a0", text) if is_number else text
 
 
 def render_latex(table: Table) -> str:

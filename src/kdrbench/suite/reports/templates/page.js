@@ -193,8 +193,7 @@ function makeTables(DataTable, within = document) {
   const wanted = (table) => !table.dataset.made;
   for (const table of all("table.data", within).filter(wanted)) {
     table.dataset.made = "yes";
-    const title = table.closest("article")?.querySelector("h2")?.textContent;
-    new DataTable(table, tableOptions(table, title || nameOf(table)));
+    new DataTable(table, tableOptions(table, nameOf(table)));
   }
 }
 

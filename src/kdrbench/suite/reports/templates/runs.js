@@ -15,7 +15,7 @@ function makeRuns(DataTable, runs) {
   };
   const columns = [
     (index) => index,
-    (index) => value(index, "experiment"),
+    (index) => runs.experimentOf(value(index, "experiment")),
     ...[0, 1, 2].map((part) => (index) => runs.names[index][part]),
     (index) => value(index, "run"),
     (index) => words(value(index, "status")),
@@ -33,7 +33,11 @@ function makeRuns(DataTable, runs) {
   const last = (shown, kind) => (kind === "sort" && shown === "" ? 1e300 : shown);
   options.columns = columns.map(() => ({ render: last }));
   options.columns[7].render = (shown, kind) => (kind === "display" ? duration(shown) : last(shown, kind));
-  options.columns[1].createdCell = (cell, name) => (cell.title = runs.titles[name] || "");
+  options.columns[1].createdCell = (cell, label, row) => {
+    const name = value(row[0], "experiment");
+    cell.title = runs.titles[name];
+    cell.replaceChildren(make("span", runs.titles[name], "title"), make("small", name));
+  };
   options.columns[0].createdCell = (cell, index) => {
     const button = make("button", "Details", "details");
     button.type = "button";
@@ -43,13 +47,14 @@ function makeRuns(DataTable, runs) {
   options.columns[6].createdCell = (cell, shown) => cell.replaceChildren(make("span", shown, "badge " + slug(shown)));
   options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
   options.createdRow = (line, row) => (line.dataset.run = row[0]);
-  followAddress(new DataTable(table, options));
+  followAddress(new DataTable(table, options), runs);
 }
 
 // Lists of runs and of what was found lead to the details of a run.
 function prepareDetails(runs) {
   const place = Object.fromEntries(runs.columns.map((name, count) => [name, count]));
   runs.value = (index, name) => runs.rows[index][place[name]];
+  runs.experimentOf = (name) => `${runs.titles[name]} ${name}`;
   document.addEventListener("click", (event) => {
     const clicked = event.target.closest("[data-run]");
     if (clicked) showRun(runs, runs.value, Number(clicked.dataset.run));
@@ -57,22 +62,33 @@ function prepareDetails(runs) {
 }
 
 // The address names the runs that are shown, by the columns' words.
-function followAddress(table) {
+function followAddress(table, runs) {
   const columns = { experiment: 1, data: 2, kernel: 3, method: 4 };
   const lines = table.rows().data().toArray();
   const follow = () => {
     const { place, state } = readAddress();
     if (place !== "runs") return;
     // A number of a whole table has no runs of its own: those of its experiment are shown.
-    const here = lines.filter((line) => !state.has("experiment") || line[1] === state.get("experiment"));
-    Object.entries(columns).forEach(([name, column]) => {
-      const exact = here.some((line) => line[column] === state.get(name));
-      table.column(column).search(exact ? state.get(name) : "", { exact });
+    const wanted = (name) => (name === "experiment" && state.has(name) ? runs.experimentOf(state.get(name)) : state.get(name));
+    const here = lines.filter((line) => !state.has("experiment") || line[1] === wanted("experiment"));
+    const chosen = Object.entries(columns).filter(([name, column]) => {
+      const exact = here.some((line) => line[column] === wanted(name));
+      table.column(column).search(exact ? wanted(name) : "", { exact });
+      return exact;
     });
     table.draw();
+    sayWhatIsShown(chosen.map(([name]) => (name === "experiment" ? runs.titles[state.get(name)].replace(/\.$/, "") : state.get(name))));
   };
   follow();
   window.addEventListener("hashchange", follow);
+}
+
+// What the list is narrowed to, and the way back to all of it.
+function sayWhatIsShown(names) {
+  const every = make("a", "Show all runs");
+  every.href = "#runs";
+  one("#shown").hidden = !names.length;
+  one("#shown").replaceChildren("Shown are runs of: ", make("strong", names.join("; ")), " ", every);
 }
 
 function duration(seconds) {

@@ -197,7 +197,7 @@ _PROFILE_CAPTION = (
 # Of each panel of times where there are methods of a reference, and of the whole figure.
 _WITHOUT_REFERENCE = ", without the reference's times"
 _WITHOUT_TIMES = (
-    " Methods of a reference, in thin dotted lines, are in the panels of calls alone: their times are those of "
+    " Methods of a reference, in thin lines, are in the panels of calls alone: their times are those of "
     "another machine, and are ranked nowhere."
 )
 

@@ -24,6 +24,7 @@ from kdrbench.errors import DataError, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.samples import evenly_drawn
 from kdrbench.solvers.geometry.stiefel import principal_angles_deg
+from kdrbench.suite.findings.answers import own_solvers
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
     COLOURS,
@@ -38,14 +39,16 @@ from kdrbench.suite.reports.figures.chart import (
     Symbol,
     to_png,
 )
-from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
+from kdrbench.suite.reports.figures.styles import kernel_colours
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.records import read_findings
-from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.records import Config, read_findings
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_in_text
 from kdrbench.suite.systems.ikdr.config import sampling_of, split_of
 from kdrbench.suite.systems.ikdr.definition import Paradigm
 from kdrbench.suite.systems.ikdr.folds import Fold, Split
 
+# The solver whose projections are shown, where the user has none of his own.
+_SHOWN = "ism_converged"
 # Readable upper limit: the heaviest are shown.
 _MOST_FEATURES = 15
 _LOADINGS_CAPTION = (
@@ -58,13 +61,22 @@ _LOADINGS_CAPTION = (
 )
 
 
+def shown_solver(name: str, config: Config) -> str:
+    """Return the solver of an experiment whose projections are shown: of the user's own, else of all, the first.
+
+    Converged ISM comes before the first.
+    """
+    solvers = own_solvers(name, config) or list(config["experiments"][name]["solvers"])
+    return _SHOWN if _SHOWN in solvers else str(solvers[0])
+
+
 def loadings(source: Source) -> Chart | None:
     """Return two panels a data set: feature weights and angles between folds, a series a kernel.
 
     ``None`` where no cell has two runs to compare.
     """
     runs, (findings, data), experiment = source.runs, source.stored, source.experiment
-    solver = shown_solver(experiment)
+    solver = shown_solver(source.name, source.config)
     colours, panels = kernel_colours(experiment["kernels"]), []
     for dataset in experiment["datasets"]:
         chosen = runs[(runs["dataset"] == dataset) & (runs["method"] == solver)]
@@ -78,8 +90,8 @@ def loadings(source: Source) -> Chart | None:
             panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
     if not panels:
         return None
-    caption = _LOADINGS_CAPTION.format(solver=method_label(solver))
-    title = f"What the learned projections say: {experiment['title']}"
+    caption = _LOADINGS_CAPTION.format(solver=method_in_text(solver))
+    title = f"What the projections of {method_in_text(solver)} say: {experiment['title']}"
     return Chart(f"{source.name}_loadings", title, caption, panels, 2)
 
 
@@ -153,7 +165,7 @@ _CLUSTERS = "Colours are the clusters that were found, symbols the labelling tha
 def scatter(source: Source) -> Chart | None:
     """Return a panel a data set and kernel; ``None`` where no run left a projection to two components or more."""
     runs, (findings, data), experiment = source.runs, source.stored, source.experiment
-    solver, panels = shown_solver(experiment), []
+    solver, panels = shown_solver(source.name, source.config), []
     for dataset in experiment["datasets"]:
         for kernel in experiment["kernels"]:
             cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
@@ -177,12 +189,13 @@ def scatter(source: Source) -> Chart | None:
     if not panels:
         return None
     caption = _SCATTER_CAPTION.format(
-        solver=method_label(solver),
+        solver=method_in_text(solver),
         parts=_PARTS if split_of(experiment) is Split.FOLDS else "",
         colours=_CLUSTERS if experiment["paradigm"] == Paradigm.ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
-    return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
+    title = f"Samples projected by {method_in_text(solver)}: {experiment['title']}"
+    return Chart(f"{source.name}_scatter", title, caption, panels, columns)
 
 
 def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -271,7 +284,7 @@ def segmentation(source: Source) -> Chart | None:
     if not panels:
         return None
     columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
-    caption = _SEGMENTS_CAPTION.format(solver=method_label(solver))
+    caption = _SEGMENTS_CAPTION.format(solver=method_in_text(solver))
     title = f"Segments and mean faces: {experiment['title']}"
     return Chart(f"{source.name}_segmentation", title, caption, panels, columns)
 
