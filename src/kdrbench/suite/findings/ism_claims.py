@@ -181,14 +181,12 @@ def decided_by_exponents(
     regions: Mapping[str, Mapping[str, Any]],
     lacking: str,
     unit: str = "exponent",
-    *,
-    alike: float = math.inf,
     note: str = "",
 ) -> Finding:
     """Return a claim on exponents, decided by the sides of their 95 % intervals; undecided unless all are there.
 
     ``regions`` has for each letter ``least``, ``most`` and ``asymptotic``: then an interval below the region says that
-    sizes were too small for the law to show. Exponents may be farther than ``alike`` from the middle of all nowhere.
+    sizes were too small for the law to show.
     """
     fitted = {place: law for place, law in laws.items() if law is not None}
     own = {(name, letter): regions.get(f"{name} {letter}") or regions[letter] for name, letter in laws}
@@ -205,11 +203,10 @@ def decided_by_exponents(
     rows = pd.DataFrame(
         [{**anything, **own[place], **asdict(law), "letter": place[1]} for place, law in fitted.items()]
     )
-    middle = 0.5 * (rows["exponent"].min() + rows["exponent"].max())
     finding = decided_by_rows(
-        rows.assign(alike=(rows["exponent"] - middle).abs() <= alike),
-        holds="alike and low >= least and high <= most",
-        fails="not alike or low > most or (high < least and not asymptotic)",
+        rows,
+        holds="low >= least and high <= most",
+        fails="low > most or (high < least and not asymptotic)",
         unit=unit,
         evidence=evidence,
         note=note,
