@@ -99,8 +99,8 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
 
 
 def is_imitation(experiment: Mapping[str, Any]) -> bool:
-    """Return whether an experiment that names a paper follows another protocol or reading, to explain its numbers."""
-    return bool(experiment["published"].get("protocol", False))
+    """Return whether an experiment follows another protocol or reading of a paper, to explain its numbers."""
+    return bool(experiment.get("published", {}).get("protocol", False))
 
 
 def printed_components(paper: str, setting: str) -> Mapping[str, int]:

@@ -14,6 +14,7 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.making import Page, Source, sections_of_runs
+from kdrbench.suite.reports.protocol import is_imitation
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import interval
@@ -154,7 +155,7 @@ def page(source: Source) -> Page:
     """Return one of an experiment's tables."""
     tables = {table.name: table for table in kpca_tables(source.runs, source.name, source.config)}
     table, experiment = tables[source.report.name], source.experiment
-    if experiment.get("published", {}).get("protocol"):
+    if is_imitation(experiment):
         # Another reading is none of the paper's tables.
         table = replace(table, title=f"{table.title.partition(' (')[0].rstrip('.')}. {experiment['title']}")
     return table, sections_of_runs(source.runs)
