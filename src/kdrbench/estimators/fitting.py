@@ -79,6 +79,8 @@ _SINGLE_PRECISION = 1e-5
 # Arrays of n x d that a search holds; of kernels whose sums over classes need no pairs of samples, with arrays of the
 # columns of X W; evaluators that hold all pairs, with their arrays of n x n.
 _SEARCHED, _WITHOUT_PAIRS, _SUMMED, _PROJECTED = 6.0, ("linear", "squared", "polynomial"), 2.0, 7.0
+# Entries of features that a fitted model holds a copy of, where it holds them.
+_COPIED = 2**20
 _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
 
 
@@ -449,9 +451,11 @@ def on_demand(learned: Learned) -> OnDemand:
     # In the last round of a clustering the solver may have ended elsewhere.
     lowest = result.lowest if np.array_equal(result.projection, projection) else None
     n_features, n_components = projection.shape
+    objective = problem.objective
+    if isinstance(objective.features, np.ndarray) and objective.features.size <= _COPIED:
+        objective = replace(objective, features=objective.features.copy())
     # Without what the fit holds of the data, such as copies in single precision.
-    again = build_problem(problem.objective, problem.evaluation)
-    found = OnDemand(again, problem.objective.features, projection, lowest)
+    found = OnDemand(build_problem(objective, problem.evaluation), objective.features, projection, lowest)
     is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
     if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
         found.certificate()

@@ -134,7 +134,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         How the solver ended, what is proved of the solution, and the whole result (``result_.evaluation`` says how the
         problem was evaluated, and why). For a clustering the certificate is about the problem of the last round. It is
         computed when first asked for (or pickled) where it takes all pairs of samples or q (d - q) > 400, unless the
-        kernel is linear or squared. Until then the model holds the features, which must not be changed.
+        kernel is linear or squared. Until then the model holds the features; more than 2^20 entries, of which it makes
+        no copy, must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     explained_objective_ratio_ : ndarray of shape (n_components,)
