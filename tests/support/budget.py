@@ -46,14 +46,9 @@ class Budget:
         if report.when == "teardown" and (measured := dict(report.user_properties).get("cpu_s")):
             self.seconds[report.nodeid], self.limits[report.nodeid] = measured
 
-    @property
-    def total_s(self):
-        """Return the CPU seconds of all tests."""
-        return sum(self.seconds.values())
-
     def is_broken(self):
         """Return whether all tests together break the budget; a run of few tests does not."""
-        return self.is_enforced and len(self.seconds) >= MANY and self.total_s > NOISE * ALL_S
+        return self.is_enforced and len(self.seconds) >= MANY and sum(self.seconds.values()) > NOISE * ALL_S
 
     def pytest_sessionfinish(self, session):
         """Let a run that breaks the budget fail."""
@@ -65,7 +60,7 @@ class Budget:
         if not self.seconds:
             return
         slowest = sorted(self.seconds.items(), key=lambda pair: -pair[1])[:10]
-        total = f"{self.total_s:.0f} s in {len(self.seconds)} tests, budget {ALL_S:.0f} s"
+        total = f"{sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests, budget {ALL_S:.0f} s"
         terminalreporter.section(f"CPU time: {total}")
         for name, seconds in slowest:
             terminalreporter.write_line(f"{seconds:6.2f} s of {self.limits[name]:2.0f}  {name}")

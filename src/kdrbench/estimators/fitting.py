@@ -130,6 +130,7 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     estimator.result_, estimator.status_ = learned.result, learned.status
     estimator.n_iter_, estimator.objective_ = learned.iterations, learned.objective
     estimator.components_ = learned.projection.T.astype(known.dtype, copy=False)
+    estimator.n_components_ = len(estimator.components_)
     if learned.clustering is not None:
         estimator.labels_, estimator.embedding_ = learned.clustering.labels, learned.clustering.embedding
         estimator._projected = projected(estimator, X, estimator.components_)

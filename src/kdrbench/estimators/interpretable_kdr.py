@@ -126,6 +126,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     components_ : ndarray of shape (n_components, n_features)
         Orthonormal rows W'; the entries say how the original features combine. Of an array of float32 they are
         float32, and so is what ``transform`` makes of one; the solve is in float64 all the same.
+    n_components_ : int
+        Their number q, as it was asked for or chosen.
     objective_ : float
         F(W) = Tr(Gamma K), the papers' cost with the opposite sign.
     n_iter_ : int

@@ -105,7 +105,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     best_params_, best_score_, best_index_ : what was chosen, its mean score, and its row in ``cv_results_``.
     cv_results_ : dict of arrays
         As ``GridSearchCV`` has them.
-    components_ : W' for scaled features, n_components_ x n_features.
+    components_ : W' for scaled features, n_components_ x n_features; ``best_estimator_[-1]`` has its certificate.
     n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
     target_type_ : {"classes", "continuous"}
         How y was taken.
@@ -258,8 +258,19 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
-        return float(self._of(X, lambda samples: self.scorer_(self.predictor_, samples, plain_values(y))))
+        """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator.
+
+        Warns of classes that ``fit`` has not seen.
+        """
+        known = plain_values(y)
+        if unseen := np.setdiff1d(known, self.classes_).tolist() if hasattr(self, "classes_") else []:
+            warnings.warn(
+                f"fit has seen no sample of the classes {unseen}, so that none is predicted right; scikit-learn does "
+                "not stratify folds around this estimator by itself, so give cv=StratifiedKFold(5)",
+                UserWarning,
+                2,
+            )
+        return float(self._of(X, lambda samples: self.scorer_(self.predictor_, samples, known)))
 
     def _of(self, X: Any, function: Callable[[Any], Any]) -> Any:
         """Return what a function of the fitted pipelines, whose steps exchange arrays, makes of samples."""

@@ -41,8 +41,8 @@ _TIE = 1e-9
 class PermutationTest:
     """A p-value, the ``statistic`` of the data, and ``null``, its values on permutations, in the order drawn.
 
-    ``exceedances`` of them are at least the statistic. ``n_permutations`` were allowed; fewer were drawn where the test
-    stopped early, since it was hopeless.
+    ``exceedances`` of them are at least the statistic. ``n_permutations`` were drawn, fewer than were allowed where the
+    test stopped early, since it was hopeless.
     """
 
     p_value: float
@@ -186,7 +186,7 @@ def sequential_test(
             break
     else:
         p_value = (1 + exceedances) / (1 + len(null))
-    return PermutationTest(p_value, observed, np.array(null), exceedances, n_permutations)
+    return PermutationTest(p_value, observed, np.array(null), exceedances, len(null))
 
 
 def linear_time_hsic(

@@ -120,6 +120,8 @@ def embedded(model: Any, X: Any) -> FloatArray:
 
 def check_samples(X: Any, y: ArrayLike) -> None:
     """Raise ``InputError`` unless y holds one entry or row for each sample of X."""
+    if y is None:
+        raise InputError("y is None: labels or targets are needed, since what they say of X is resampled")
     known, n_samples = np.shape(y), np.shape(X)[0] if np.ndim(X) else 0
     if not known or known[0] != n_samples or n_samples < 2:
         raise InputError(f"X and y need the same number of samples, at least 2; got {n_samples} and {known}")

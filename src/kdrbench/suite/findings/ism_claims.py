@@ -309,7 +309,8 @@ def better_kernel(rows: pd.DataFrame, *, kernel: str, than: str) -> Finding:
     # Each unclear cell is either of both.
     counts = [(better + more, worse + unclear - more) for more in range(unclear + 1)]
     possible = {CONFIRMED if 2 * won > n_cells else MOSTLY if won > lost else CONTRADICTED for won, lost in counts}
-    measure = f"better in {share_of(better, n_cells, 'cell')}; worse in {worse}; unclear in {unclear}"
+    measure = f"better in {share_of(better, n_cells, 'cell')}; worse in {worse}; unclear in {unclear}; level in "
+    measure += str(n_cells - better - worse - unclear)
     power = smallest_shown(pairs[pairs["complete"]])
     return Finding(only_decision(possible, INDISTINCT), measure, "", measure, power)
 

@@ -112,7 +112,7 @@ class Summary:
     @property
     def processors(self) -> str:
         """The processors on which rows were made."""
-        return ", ".join(sorted(set(self.runs["processor"].dropna())))
+        return " and on ".join(sorted(set(self.runs["processor"].dropna())))
 
     @property
     def abbreviations(self) -> str:
@@ -120,7 +120,8 @@ class Summary:
         claims = [claim.words for claim, _ in self.source.claims]
         reasons = [one.why for kind in (True, False) for one in self.reasons(of_authors=kind)[:_MOST_REASONS]]
         answers = [one.text for one in self.answers(beyond=True)]
-        return abbreviations_in(*claims, *reasons, *answers)
+        endings = [text for _, text, _ in self.endings()]
+        return abbreviations_in(*claims, *reasons, *answers, *endings)
 
     @property
     def _first(self) -> list[Comparison]:
@@ -196,7 +197,8 @@ def _ascent(known: pd.DataFrame) -> str:
     negative = known["curvature"].astype(float) < -CURVED
     counts = [f"{kernel_label(name)} {part.sum()} of {len(part)}" for name, part in negative.groupby(known["kernel"])]
     share = share_of(int(negative.sum()), len(known), "end")
-    return f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(counts)}."
+    counted_ends = f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(counts)}."
+    return f"{counted_ends} The papers' rule ends runs before a fixed point, of which the claim on second order is."
 
 
 def _saddles(stationary: pd.DataFrame) -> str:

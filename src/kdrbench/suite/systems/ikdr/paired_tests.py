@@ -143,7 +143,7 @@ def _tests(
         differences = without_ties(one, other) if metric == "cost" else one - other
         p, share = signed_rank_p(differences), share_tested(cell)
         means = float(one.mean()), float(other.mean()), float(np.median(differences))
-        gaps = differences / np.abs(other) if metric == "cost" else differences
+        gaps = differences / np.maximum(np.abs(one), np.abs(other)) if metric == "cost" else differences
         overlap = corrected_t_p(gaps, share), *corrected_t_interval(gaps, share)
         yield PairedTest(*place, shown, first, second, len(both), *means, p, p, *overlap)
 
@@ -172,7 +172,7 @@ def _in_unit(test: PairedTest, value: float) -> str:
 
 
 def _interval(test: PairedTest) -> Entry:
-    gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
+    gap = "mean difference relative to the larger objective" if test.metric == "cost" else "mean difference"
     return _number(test, f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")
 
 
@@ -206,7 +206,7 @@ _NOTES = (
     "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
     "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
     "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
-    "the second one's, else of the mean difference.",
+    "the larger one, else of the mean difference.",
     f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
     "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
     TIMES_MEAN,
