@@ -65,7 +65,7 @@ def test_numbers_have_minus_signs_and_powers_in_latex():
 
 
 def test_what_is_a_users_own_is_printed_as_it_is_called():
-    methods = {"my_solver": "my_solver", "ism_2018": "ISM 2018", "sm_10": "SM 10"}
+    methods = {"my_solver": "my_solver", "ism_2018": "ISM 2018", "sm_10": "SM, 10 starts"}
     methods |= {"dg_converged_reference": "DG, converged, reference"}
     assert {name: method_label(name) for name in methods} == methods
     kernels = {"gaussian_polynomial": "Gaussian + polynomial", "my_kernel": "my_kernel"}
