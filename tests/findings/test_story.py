@@ -50,9 +50,11 @@ def test_the_page_holds_size_verdicts_claims_and_answers(source):
     claim = source.claims[0][0]
     lanes = "By the authors' code, 2 of 2 cells (confirmed); as published, 0 of 2 cells (contradicted)."
     source.__dict__["claims"] = [(claim, Finding(Decision.CONFIRMED, "in 2 of 2", lanes, "2 of 2", "95 %: a lot"))]
-    page = summary("what_we_found", source)
-    assert f"{escape(claim.words)} | confirmed | 2 of 2 | 95 %: a lot | evidence |" in page
-    assert f"| {escape(claim.words)} | {escape(lanes)} |" in page
+    page, behind = summary("what_we_found", source), summary("behind_what_we_found", source)
+    assert f"{escape(claim.words)} | confirmed | 2 of 2 | evidence |" in page
+    assert "Of 1 claim: 1 confirmed." in page
+    assert f"| {escape(claim.words)} | confirmed | 95 %: a lot |" in behind
+    assert f"| {escape(claim.words)} | {escape(lanes)} |" in behind
 
 
 @pytest.fixture
@@ -72,9 +74,8 @@ def test_every_number_that_is_not_met_has_one_reason(source, differs):
     reasons = Summary(source).reasons(of_authors=False)
     assert [(one.why, one.count) for one in reasons] == [("labels are numbers", 2), ("other folds", 1)]
     assert reasons[0].example.endswith(": 1 printed, 2 here")
-    page = summary("what_we_found", source)
-    assert f"| labels are numbers | 2 | 0 | {escape(reasons[0].example)} |" in page
-    assert "| 1 reproduced, 1 close, 2 differs | 1 | 0 | 3 | 0 |" in page
+    assert f"| labels are numbers | 2 | 0 | {escape(reasons[0].example)} |" in summary("behind_what_we_found", source)
+    assert "| 1 reproduced, 1 close, 2 differs | 1 | 0 | 3 | 0 |" in summary("what_we_found", source)
 
 
 def test_what_the_authors_code_did_is_told_with_the_numbers_it_made(source, differs):

@@ -71,11 +71,13 @@ def test_pages_of_an_earlier_record_are_removed_others_are_kept(source, tmp_path
 
 def test_the_workflow_makes_the_pages_of_what_is_run(tmp_path):
     config, folder = whole_config() | {"name": "mine"}, "reports/mine/summary"
-    assert summary_files(config | {"run": ["table4_supervised"]}) == [f"{folder}/what_we_found.md"]
+    assert summary_files(config | {"run": ["table4_supervised"]}) == [
+        f"{folder}/{name}.md" for name in SUMMARY_PAGES[:2]
+    ]
     assert summary_files(config | {"run": ["noise"]}) == [f"{folder}/noise.md"]
     assert summary_files(config | {"run": ["saddle_escape"]}) == []
     whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]})
-    assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:4]]
+    assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:5]]
     # Where nothing is merged yet there are none.
     assert of_papers(config)["run"]
     assert summary_pages(Source(config, tmp_path, tmp_path).made) == []
@@ -121,7 +123,7 @@ def test_tables_of_learned_kernels_are_pages_with_all_cells(tmp_path):
     (tmp_path / "merged").mkdir()
     learned_kernels(tmp_path)
     source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
-    assert summary_pages(source.made) == ["what_we_found", "metric_learning", "low_rank"]
+    assert summary_pages(source.made) == list(SUMMARY_PAGES[:4])
     page = summary("metric_learning", source)
     assert "1 data set, 2 splits, 18 rows." in page
     titles = [line for line in page.splitlines() if line.startswith("## ")]

@@ -15,7 +15,7 @@ from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.findings.finding import Claim, share_of
+from kdrbench.suite.findings.finding import Claim, Decision, share_of
 from kdrbench.suite.findings.ledger import COUNTED, NONE_KNOWN, Trace, judged, labels_of, place_label, trace_of
 from kdrbench.suite.findings.ledger_lines import UNLIKE, Comparison
 from kdrbench.suite.findings.outcome import stopped
@@ -31,8 +31,8 @@ from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.scores import CURVED
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"
-# Why numbers differ: this many reasons are named, those of most numbers first.
-_MOST_REASONS = 8
+# Why numbers differ: this many reasons are named, those of most numbers first, and facts of the authors' code.
+_MOST_REASONS, _MOST_OF_AUTHORS = 8, 5
 # How a note on lanes begins, and a reason names the runs of the authors' code.
 FIRST_LANE, AUTHORS_RUNS = "By the authors' code", "authors_"
 _ISM = "ism"
@@ -71,7 +71,7 @@ def summary(name: str, source: Source) -> str:
     # A macro gives what is escaped already.
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     shown = {"source": source, "summary": Summary(source), "pages": summary_pages(source.made), "counted": counted}
-    shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS}
+    shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS, "most_authors": _MOST_OF_AUTHORS}
     page = environment.get_template(f"{name}.md.j2").render(**shown)
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n{page}"
 
@@ -135,6 +135,19 @@ class Summary:
             traced = Counter(trace_of(line) for line in lines if line.verdict is not Verdict.NOT_RUN)
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
             yield paper_label(paper), words or "no printed number is judged", [traced[trace] for trace in Trace]
+
+    @property
+    def in_short(self) -> str:
+        """How many printed numbers are traced in which way, and how claims are decided, in two sentences."""
+        traced = Counter(trace_of(line) for line in judged(self._first) if line.verdict is not Verdict.NOT_RUN)
+        ours, by_protocol, explained, n_open = (traced[trace] for trace in Trace)
+        decided = Counter(finding.decision for _, finding in self.source.claims)
+        text = (
+            f"Of {counted(traced.total(), 'printed number')} that can be judged our runs reproduce {ours}, and runs of "
+            f"another protocol {by_protocol}; a sentence alone explains {explained}, and {n_open} are open."
+        )
+        words = ", ".join(f"{decided[decision]} {decision}" for decision in Decision if decided[decision])
+        return f"{text} Of {counted(len(self.source.claims), 'claim')}: {words}." if words else text
 
     @property
     def n_unjudged(self) -> int:

@@ -26,8 +26,9 @@ from kdrbench.suite.systems import system_of
 FIGURE_FOLDER = "figures/"
 _TABLE_KINDS = ("tex", "html", "csv", "json")
 _FIGURE_KINDS = ("pdf", "png", "json")
-# The pages of a summary: that on papers, and each other page with the table that it shows.
-SUMMARY_PAGES = ("what_we_found", "metric_learning", "low_rank", "league", "atlas", "noise")
+# The pages of a summary: two on papers, and each other page with the table that it shows.
+_ON_PAPERS = ("what_we_found", "behind_what_we_found")
+SUMMARY_PAGES = (*_ON_PAPERS, "metric_learning", "low_rank", "league", "atlas", "noise")
 Paths = Callable[[str, str], list[str]]
 
 
@@ -83,9 +84,9 @@ def dashboard_parts(config: Config) -> list[str]:
 
 
 def summary_pages(config: Config) -> list[str]:
-    """Return the summary's pages: that on papers where an experiment names one, then those on tables."""
+    """Return the summary's pages: those on papers where an experiment names one, then those on tables."""
     there = {report.summary for report in reports_of(config)}
-    there |= {"what_we_found"} if of_papers(config)["run"] else set()
+    there |= set(_ON_PAPERS) if of_papers(config)["run"] else set()
     return [page for page in SUMMARY_PAGES if page in there]
 
 
