@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 REDRAWN = {f"table4_{one}" for one in ("published_protocol", "polynomial_published", "partitions", "partitions_rivals")}
 REDRAWN |= {"table4_partitions_face", "table4_partitions_mnist", "table5_partitions", "table5_partitions_face"}
 REDRAWN |= {f"authors_table4_{one}" for one in ("wine", "cancer", "wine_completed", "face_partitions", "cancer_random")}
-REDRAWN |= {"authors_table5"}
+REDRAWN |= {"authors_table5", "table5_published_protocol"}
 _CONFIGS = ("config.yaml", "config.demo.yaml", "config.papers.yaml")
 
 

@@ -121,7 +121,7 @@ def test_tables_are_sorted_by_numbers_and_filtered(opened):
     assert eventually(lambda: column(table, 1) == ["beta"])
     assert "of 3" in tab.locator("#table-extra .dt-info").inner_text()
     # By the list of a column's words.
-    first = tab.locator("#table-first")
+    first = tab.locator("#table-first .dt-container").first
     first.get_by_role("button", name="Filter by Metric").click()
     tab.locator(".dtcc-list").get_by_role("button", name="Accuracy").click()
     assert eventually(lambda: set(column(first.locator("table"), 2)) == {"Accuracy"})
@@ -221,7 +221,7 @@ def test_a_number_says_what_it_is_and_leads_to_its_runs(opened):
     cell.focus()
     tab.keyboard.press("ArrowRight")
     assert tab.evaluate("document.activeElement.dataset.method") == "DG"
-    assert tab.locator("#table-first td[tabindex='0']").count() == 1
+    assert tab.locator("#table-first td[tabindex='0']").count() == 2, "one in each part"
     tab.keyboard.press("Enter")
     assert eventually(lambda: tab.locator("#table-runs").is_visible())
     lines = tab.locator("#table-runs tbody tr")
@@ -301,7 +301,7 @@ def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, s
             assert frame.evaluate(FIRST) == pytest.approx(before, abs=0.5), (chapter, frame.inner_text()[:80])
             assert frame.evaluate(THIRD) == pytest.approx(third - moved, abs=0.5)
             frame.evaluate("(one) => (one.scrollLeft = 0)")
-    assert wide
+    assert bool(wide) == (size != DESK), "on a desk every table fits"
     assert not tab.faults
     tab.tab.close()
 

@@ -91,7 +91,7 @@ def loadings(source: Source) -> Chart | None:
     if not panels:
         return None
     caption = _LOADINGS_CAPTION.format(solver=method_in_text(solver))
-    title = f"What the projections of {method_in_text(solver)} say: {experiment['title']}"
+    title = f"What the learned projections say: {experiment['title']}"
     return Chart(f"{source.name}_loadings", title, caption, panels, 2)
 
 
@@ -194,8 +194,7 @@ def scatter(source: Source) -> Chart | None:
         colours=_CLUSTERS if experiment["paradigm"] == Paradigm.ALTERNATIVE else _CLASSES,
     )
     columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
-    title = f"Samples projected by {method_in_text(solver)}: {experiment['title']}"
-    return Chart(f"{source.name}_scatter", title, caption, panels, columns)
+    return Chart(f"{source.name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
 
 
 def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
