@@ -42,7 +42,7 @@ from kdrbench.suite.reports.figures.chart import (
 from kdrbench.suite.reports.figures.styles import kernel_colours
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.records import Config, read_findings
-from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_in_text
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.systems.ikdr.config import sampling_of, split_of
 from kdrbench.suite.systems.ikdr.definition import Paradigm
 from kdrbench.suite.systems.ikdr.folds import Fold, Split
@@ -90,7 +90,7 @@ def loadings(source: Source) -> Chart | None:
             panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
     if not panels:
         return None
-    caption = _LOADINGS_CAPTION.format(solver=method_in_text(solver))
+    caption = _LOADINGS_CAPTION.format(solver=method_label(solver))
     title = f"What the learned projections say: {experiment['title']}"
     return Chart(f"{source.name}_loadings", title, caption, panels, 2)
 
@@ -189,7 +189,7 @@ def scatter(source: Source) -> Chart | None:
     if not panels:
         return None
     caption = _SCATTER_CAPTION.format(
-        solver=method_in_text(solver),
+        solver=method_label(solver),
         parts=_PARTS if split_of(experiment) is Split.FOLDS else "",
         colours=_CLUSTERS if experiment["paradigm"] == Paradigm.ALTERNATIVE else _CLASSES,
     )
@@ -283,7 +283,7 @@ def segmentation(source: Source) -> Chart | None:
     if not panels:
         return None
     columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
-    caption = _SEGMENTS_CAPTION.format(solver=method_in_text(solver))
+    caption = _SEGMENTS_CAPTION.format(solver=method_label(solver))
     title = f"Segments and mean faces: {experiment['title']}"
     return Chart(f"{source.name}_segmentation", title, caption, panels, columns)
 
