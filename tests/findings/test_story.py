@@ -113,7 +113,7 @@ def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     ascent, saddles, cycles = (answer for _, answer, _ in Summary(source).endings())
     assert ascent == (
         "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "
-        "Polynomial 0 of 10. The papers' rule ends runs before a fixed point, of which the claim on second order is."
+        "Polynomial 0 of 10. The papers' rule ends runs before fixed points, which the claim on second order is about."
     )
     assert saddles == "1 of 20 stationary ends (5 %) whose curvature is known: DG 1 (first)."
     assert cycles == (

@@ -79,9 +79,9 @@ _SINGLE_PRECISION = 1e-5
 # Arrays of n x d that a search holds; of kernels whose sums over classes need no pairs of samples, with arrays of the
 # columns of X W; evaluators that hold all pairs, with their arrays of n x n.
 _SEARCHED, _WITHOUT_PAIRS, _SUMMED, _PROJECTED = 6.0, ("linear", "squared", "polynomial"), 2.0, 7.0
-# Entries of features that a fitted model holds a copy of, where it holds them.
-_COPIED = 2**20
 _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
+# The most entries of features that a fitted model copies, where it holds them for what is computed on demand.
+_COPIED = 2**20
 
 
 def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -104,9 +104,8 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         monitor = partial(WatchedMonitor, estimator.max_iter or MOST_ITERATIONS, progress)
         best, kernel, warned = search.learn(estimator.n_components, monitor)
         if estimator.n_components == "auto":
-            n_components = 1 + int(
-                np.searchsorted(np.cumsum(objective_shares(best.problem.fresh(), best.projection)), _EXPLAINED)
-            )
+            shares = objective_shares(best.problem.fresh(), best.projection)
+            n_components = 1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED))
             best, kernel, warned = search.learn(n_components, monitor)
         learned = reevaluated(best)
         if estimator.max_features is not None:
@@ -124,7 +123,7 @@ def learn(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 3)
     for sentence in warned:
         warnings.warn(sentence, UserWarning, 3)
-    estimator.kernel_, estimator._on_demand = kernel, on_demand(learned)
+    estimator.kernel_, estimator._on_demand = kernel, on_demand_of(learned)
     estimator.rank_, estimator.constant_features_ = search.span.rank, search.span.constant
     learned = search.span.lifted(learned, max(learned.projection.shape[1], search.n_wanted))
     estimator.result_, estimator.status_ = learned.result, learned.status
@@ -443,7 +442,7 @@ def _without_false_stall(learned: Learned) -> Learned:
     return replace(learned, status=Status.CONVERGED, message=message)
 
 
-def on_demand(learned: Learned) -> OnDemand:
+def on_demand_of(learned: Learned) -> OnDemand:
     """Return the certificate of what was learned and the shares of its components, computed where that is cheap.
 
     It costs less than most solves where Phi is constant, or where the Hessian is formed and takes no pairs of samples.
@@ -456,8 +455,8 @@ def on_demand(learned: Learned) -> OnDemand:
     if isinstance(objective.features, np.ndarray) and objective.features.size <= _COPIED:
         objective = replace(objective, features=objective.features.copy())
     # Without what the fit holds of the data, such as copies in single precision.
-    found = OnDemand(build_problem(objective, problem.evaluation), objective.features, projection, lowest)
+    later = OnDemand(build_problem(objective, problem.evaluation), objective.features, projection, lowest)
     is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
     if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
-        found.certificate()
-    return found
+        later.certificate()
+    return later

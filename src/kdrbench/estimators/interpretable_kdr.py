@@ -238,8 +238,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     def certificate_(self) -> Certificate:
         """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
         check_is_fitted(self)
-        found: Certificate = self._on_demand.certificate()
-        return found
+        certificate: Certificate = self._on_demand.certificate()
+        return certificate
 
     @property
     def explained_objective_ratio_(self) -> FloatArray:

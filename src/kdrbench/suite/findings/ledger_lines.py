@@ -377,10 +377,8 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
     """Yield how often each version with a kernel is above, level with and below the plain learner."""
     lines: dict[bool, list[Comparison]] = {True: [], False: []}
     for name in experiments_of(config, KPCA_TRICK):
-        cells, is_reading = (
-            kpca_cells(runs[runs["experiment"] == name], config),
-            is_imitation(config["experiments"][name]),
-        )
+        cells = kpca_cells(runs[runs["experiment"] == name], config)
+        is_reading = is_imitation(config["experiments"][name])
         departs = next((cell.departure for cell in cells.values() if cell.departure), "")
         if is_reading:
             read_as = {other: variant for variant, (other, _) in _READ_AS.items()}

@@ -132,14 +132,14 @@ class Summary:
         for paper in dict.fromkeys(line.paper for line in self._first):
             lines = [line for line in judged(self._first) if line.paper == paper]
             verdicts = Counter(line.verdict for line in lines)
-            traced = Counter(trace_of(line) for line in lines if line.verdict is not Verdict.NOT_RUN)
+            traced = _traced(lines)
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
             yield paper_label(paper), words or "no printed number is judged", [traced[trace] for trace in Trace]
 
     @property
     def in_short(self) -> str:
         """How many printed numbers are traced in which way, and how claims are decided, in two sentences."""
-        traced = Counter(trace_of(line) for line in judged(self._first) if line.verdict is not Verdict.NOT_RUN)
+        traced = _traced(judged(self._first))
         ours, by_protocol, explained, n_open = (traced[trace] for trace in Trace)
         decided = Counter(finding.decision for _, finding in self.source.claims)
         text = (
@@ -198,6 +198,11 @@ class Summary:
         return [self.source.answers[name] for name in self.source.experiments if (name in papers) is not beyond]
 
 
+def _traced(lines: Sequence[Comparison]) -> Counter[Trace]:
+    """Return how many printed numbers are traced in which way."""
+    return Counter(trace_of(line) for line in lines if line.verdict is not Verdict.NOT_RUN)
+
+
 def _example(line: Comparison) -> str:
     """Return where a number is printed, and it beside ours."""
     parts = (paper_label(line.paper), place_label(line.table), *labels_of(line))
@@ -211,7 +216,7 @@ def _ascent(known: pd.DataFrame) -> str:
     counts = [f"{kernel_label(name)} {part.sum()} of {len(part)}" for name, part in negative.groupby(known["kernel"])]
     share = share_of(int(negative.sum()), len(known), "end")
     counted_ends = f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(counts)}."
-    return f"{counted_ends} The papers' rule ends runs before a fixed point, of which the claim on second order is."
+    return f"{counted_ends} The papers' rule ends runs before fixed points, which the claim on second order is about."
 
 
 def _saddles(stationary: pd.DataFrame) -> str:

@@ -177,7 +177,7 @@ class KPCATrickSystem(System):
                 "n_train": value_for(experiment["training"], dataset),
                 "n_folds": experiment["cv_folds"],
                 "test_selected": dataset in experiment.get("test_selected", ()),
-                **{key: experiment[key] for key in ("learner_options",) if key in experiment},
+                **({"learner_options": experiment["learner_options"]} if "learner_options" in experiment else {}),
             }
             (kernels,) = definition["candidates"].values()
             tuned = len(kernels) * (definition["n_folds"] * ("cross_validated" in variants) + ("oracle" in variants))
