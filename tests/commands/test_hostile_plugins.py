@@ -5,23 +5,15 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.solvers import build_solver
 from kdrbench.suite.conformance.subject import places_in
-from kdrbench.suite.systems.registry import build_system
 from support.own_methods import SOLVER
 
-# Each is one statement, executed when the file is imported, in the body of its class, or in its constructor.
-PLACES = {
-    "import": lambda text: f"{text}\n{SOLVER}",
-    "class body": lambda text: SOLVER.replace("    step: float", f"    {text}\n    step: float"),
-    "constructor": lambda text: SOLVER.replace(
-        "    step: float", f"    def __post_init__(self):\n        {text}\n\n    step: float"
-    ),
-}
+FAILING_CONSTRUCTOR = SOLVER.replace("    step: float", "    __post_init__ = exit\n    step: float")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_is_no_exception_is_a_sentence_too(tmp_path, monkeypatch, place):
+@pytest.mark.parametrize("text", [f"raise SystemExit\n{SOLVER}", FAILING_CONSTRUCTOR])
+def test_what_is_no_exception_is_a_sentence_too(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.py").write_text(PLACES[place]("raise SystemExit"))
+    (tmp_path / "bad.py").write_text(text)
     with pytest.raises(InputError, match=r"'bad.py' cannot be (loaded|built with these options): SystemExit"):
         build_solver({"method": "bad.py"})
 
@@ -39,16 +31,6 @@ def test_what_a_plug_in_prints_goes_to_the_error_output(tmp_path, monkeypatch, c
     (tmp_path / "loud.py").write_text("print('loud')\n" + SOLVER)
     build_solver({"method": "loud.py"})
     assert capsys.readouterr() == ("", "loud\n")
-
-
-def test_a_system_whose_constructor_fails_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "system.py").write_text(
-        "from kdrbench.suite.systems.low_rank.system import LowRankSystem\n\n\nclass Mine(LowRankSystem):\n"
-        "    def __init__(self):\n        raise SystemExit(0)\n"
-    )
-    with pytest.raises(InputError, match=r"system 'system.py' cannot be built: SystemExit: 0"):
-        build_system("system.py")
 
 
 def test_the_plug_ins_of_a_configuration_are_found():

@@ -32,7 +32,7 @@ DECIDING = (
 )
 # Configuration, which decides by what it writes into definitions, reports, and what no profiler sees: machine code of
 # numba.
-LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "lowrank/compiled.py")
+LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "*/compiled.py")
 LEFT_OUT += ("suite/systems/kpca_*/tables.py", "suite/systems/kpca_*/cells.py", "suite/systems/kpca_*/figures.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -39,6 +39,12 @@ def test_threads_are_scikit_learns_n_jobs():
     assert evaluation_of({}, -1).threads >= 1
 
 
+def test_fits_of_many_samples_use_machine_code_where_it_can_be_had(monkeypatch):
+    assert [evaluation_of(given, None, of_many=True).compiled for given in (None, {"compiled": False})] == [True, False]
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
+    assert not evaluation_of(None, None, of_many=True).compiled
+
+
 @pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
 def test_the_result_says_how_the_problem_was_evaluated(paradigm):
     features, labels = random_samples(n_samples=300)

@@ -12,7 +12,7 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, compiled
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from support.equal_oracles import assert_equal_oracles
@@ -25,8 +25,9 @@ N = 50
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", kernels_of(N), "two label columns", GAMMAS))
 def test_panels_equal_dense_arrays(kernel, gamma):
     objective = objective_of(N, kernels_of(N)[kernel], gamma=gamma)
-    for panel, threads in ((7, 1), (64, 1), (16, 3)):
-        assert_equal_oracles(PanelProblem(objective, panel=panel, threads=threads), DenseProblem(objective), q=2)
+    for panel, threads, by_numba in ((7, 1, False), (64, 1, True), (16, 3, False), (16, 3, True)):
+        found = PanelProblem(objective, panel=panel, threads=threads, compiled=by_numba)
+        assert_equal_oracles(found, DenseProblem(objective), q=2)
 
 
 def unbalanced(rng, sizes):
@@ -50,14 +51,14 @@ def test_rows_of_one_class_equal_dense_arrays(kernel, sizes, d, q):
     objective = TraceObjective(features, kernels_of(len(labels))[kernel], supervised_gamma(labels))
     assert objective.gamma.class_order is not None
     # Of the order of rounding times the number of samples in a sum.
-    assert_equal_oracles(PanelProblem(objective), DenseProblem(objective), q, rounding=1e-11)
-    threads = PanelProblem(objective, threads=3)
-    assert_equal_oracles(threads, DenseProblem(objective), q, rounding=1e-11)
+    for problem in (PanelProblem(objective), PanelProblem(objective, threads=3)):
+        assert_equal_oracles(problem, DenseProblem(objective), q, rounding=1e-11)
 
 
 @pytest.mark.parametrize(("scale", "single"), [(1e-8, False), (1e8, True)])
+@pytest.mark.parametrize("by_numba", [False, True])
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
-def test_rows_of_one_class_agree_in_any_unit(kernel, scale, single):
+def test_rows_of_one_class_agree_in_any_unit(kernel, by_numba, scale, single):
     rng = np.random.default_rng(3)
     labels = unbalanced(rng, (200, 100, 30))
     features = rng.standard_normal((330, 5))
@@ -66,7 +67,8 @@ def test_rows_of_one_class_agree_in_any_unit(kernel, scale, single):
     gamma = supervised_gamma(labels, zero_diagonal=False)
     in_units = [TraceObjective(unit * features, make(2.0 * unit), gamma) for unit in (1.0, scale)]
     projection = random_projection(n_features=5, n_components=2)
-    expected, found = DenseProblem(in_units[0]), PanelProblem(in_units[1], single_precision=single)
+    expected = DenseProblem(in_units[0])
+    found = PanelProblem(in_units[1], single_precision=single, compiled=by_numba)
     value, gradient = found.value_and_gradient(projection)
     # F has the unit of the kernel, the gradient with respect to W as well.
     unit, rounding = (1.0 if kernel == "gaussian" else scale), (1e-5 if single else 1e-12)
@@ -75,18 +77,30 @@ def test_rows_of_one_class_agree_in_any_unit(kernel, scale, single):
     np.testing.assert_allclose(gradient / unit, reference, rtol=0, atol=rounding * np.abs(reference).max())
 
 
+@pytest.mark.parametrize("by_numba", [False, True])
 @pytest.mark.parametrize("kernel", [Gaussian(1e-3), Multiquadric(1e-9)])
-def test_coinciding_samples_have_no_distance_below_zero(kernel):
+def test_coinciding_samples_have_no_distance_below_zero(kernel, by_numba):
     # The squares' rounding, about 1e-4, is far above the kernels' own scale.
     places = 1e6 * np.random.default_rng(0).standard_normal((90, 3))
     features = np.repeat(places, 2, axis=0)
     objective = TraceObjective(features, kernel, supervised_gamma(np.arange(180) % 2, zero_diagonal=False))
-    value, gradient = PanelProblem(objective).value_and_gradient(np.eye(3)[:, :2])
+    value, gradient = PanelProblem(objective, compiled=by_numba).value_and_gradient(np.eye(3)[:, :2])
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     if isinstance(kernel, Gaussian):
         # No entry of K is above one.
         assert value <= np.abs(objective.gamma.dense()).sum()
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(np.float64, -708.0), (np.float32, -87.0)])
+def test_functions_in_machine_code(dtype, least):
+    arguments = np.r_[np.linspace(least, 0.0, 10_001), 1.0, 2 * least, -np.inf, np.nan].astype(dtype)
+    found = arguments.copy()
+    compiled.exponential(found)
+    expected = np.exp(np.minimum(arguments, 0.0).astype(float)) * ~(arguments < least)
+    np.testing.assert_allclose(found, expected, rtol=1e-14 if dtype is np.float64 else 1e-7)
+    compiled.clip(arguments, 0.5 * least, np.inf)
+    np.testing.assert_array_equal(arguments[-4:], [1.0, 0.5 * least, 0.5 * least, np.nan])
 
 
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("degree 3", FACTORED, "factors of both signs", GAMMAS))
@@ -192,16 +206,13 @@ def test_many_classes_and_many_factors_are_no_savings():
     assert plan(TraceObjective(features, Gaussian(2.0), factors), 2, Evaluation(tolerance=1e-3)).evaluator == "panels"
 
 
-LOW_RANK = {"evaluator": "low_rank", "tolerance": 1e-3}
-
-
 def test_bad_options_of_evaluation_are_named():
     objective = objective_of(50, Gaussian(1.0))
     for kernel, options, message in (
         (Gaussian(1.0), {"threads": 0}, "threads must be an integer >= 1"),
         (Gaussian(1.0), {"tolerance": 5.0}, "tolerance must be a number >= 0"),
         (Gaussian(1.0), {"evaluator": "autogard"}, r"unknown evaluator 'autogard'. Did you mean 'autograd'"),
-        (Polynomial(), LOW_RANK, "low-rank factors are for Gaussian kernels, not for Polynomial"),
+        (Polynomial(), {"evaluator": "low_rank", "tolerance": 0.5}, "low-rank factors are for Gaussian kernels, not"),
     ):
         with pytest.raises(InputError, match=message):
             build_problem(replace(objective, kernel=kernel), Evaluation(**options))

@@ -152,7 +152,8 @@ def test_auto_goes_over_to_machine_code_in_long_solves(monkeypatch):
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
     monkeypatch.setattr(burg, "_PAYS_AFTER", 0)
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "kdrbench.lowrank.compiled", raising=False)
+    for name in ("kdrbench.lowrank.compiled", "kdrbench.kernels.compiled"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.delattr(kdrbench.lowrank, "compiled", raising=False)
     factor, constraints = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], squared_distances(3, [(0, 1)], "<=", 1.0)
     learned = learn_kernel(factor, constraints)
@@ -164,7 +165,7 @@ def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
 
 
 def test_without_a_writable_cache_it_compiles_for_this_process(monkeypatch):
-    from kdrbench.lowrank import compiled
+    from kdrbench.kernels import compiled
 
     asked = []
 

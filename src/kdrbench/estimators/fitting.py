@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, cast
 
@@ -59,7 +60,7 @@ _FIRST_SAMPLES = 2000
 # The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
 # plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
 _DEFAULT_SOLVER, _GAIN = "ism_converged", 1e-5
-_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
+_ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler", "compiled")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
 # Rows by which samples are repeated whose weights are no whole numbers, or very large, where there are fewer samples.
@@ -177,7 +178,8 @@ class _Search:
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
         self.solver = self._solver(method_of(named) or dict(estimator.solver))
         rough = definitions.is_gaussian and self._is_rough()
-        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough)
+        many = known.features.shape[0] >= _ROUGH_SAMPLES
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, many)
         task = build_task(
             definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
         )
@@ -376,15 +378,20 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
     return projection
 
 
-def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False) -> Evaluation:
+def evaluation_of(
+    options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False, of_many: bool = False
+) -> Evaluation:
     """Return the evaluation that ``options`` and scikit-learn's ``n_jobs`` ask for; ``InputError`` for other options.
 
-    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix.
+    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix. Fits
+    ``of_many`` samples use machine code where there is numba: loading it, or compiling for some seconds once, pays.
     """
     check_names("option of evaluation", options or {}, _ALLOWED)
     named = dict(options or {})
     if is_rough and "evaluator" not in named:
         named.setdefault("tolerance", _ROUGH)
+    if of_many and find_spec("numba") is not None:
+        named.setdefault("compiled", True)
     return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
 
 

@@ -120,6 +120,7 @@ class Block(NamedTuple):
     memory: list[FloatArray | None]
     kernel: Kernel
     zero_diagonal: bool
+    compiled: bool
     one_class: bool
     on_diagonal: bool
 
@@ -136,7 +137,7 @@ class Block(NamedTuple):
         if form is None:
             found = _user_derivatives(self.kernel, self.argument, orders)
         else:
-            found = form.derivatives(self.argument, orders, self.spare(0))
+            found = form.derivatives(self.argument, orders, self.spare(0), self.compiled)
         return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
 
     def counted(self, values: FloatArray) -> float:
@@ -166,7 +167,8 @@ def _hollow(arrays: Derivatives) -> Derivatives:
 class PairBlocks:
     """The blocks of a problem, in double or single precision, its samples as given or in another ``order``.
 
-    ``side`` is the number of samples of a block, where it is not to be chosen.
+    ``side`` is the number of samples of a block, where it is not to be chosen. ``compiled`` ones have functions of
+    kernels in machine code; not those on a device.
     """
 
     def __init__(
@@ -176,12 +178,14 @@ class PairBlocks:
         *,
         order: NDArray[np.intp] | None,
         single_precision: bool,
+        compiled: bool = False,
         device: Device | None = None,
     ) -> None:
         device = device or Device.of(gamma.table)
         xp = device.xp
         self.dtype: Any = xp.float32 if single_precision else xp.float64
         self.on_device, self.zero_diagonal, self.order = not device.is_host, gamma.zero_diagonal, order
+        self.compiled = compiled and device.is_host
         codes = gamma.codes if order is None or gamma.codes is None else gamma.codes[order]
         self._weights: FloatArray = device.up(gamma.weights.astype(float))
         if device.is_host:
@@ -281,7 +285,7 @@ class Sweep:
                 weights = pairs.gamma(rows, columns, _shaped(memory[3], shape))
             else:
                 weights = gamma[:, columns.start - rows.start : columns.stop - rows.start]
-            about = (self._kernel, pairs.zero_diagonal, gamma is not None, columns is rows)
+            about = (self._kernel, pairs.zero_diagonal, pairs.compiled, gamma is not None, columns is rows)
             yield Block(rows, columns, weights, argument, memory, *about)
 
     def _clipped(self, argument: FloatArray) -> FloatArray:
@@ -289,6 +293,11 @@ class Sweep:
         if self._pairs.on_device:
             clipped: FloatArray = namespace_of(argument).clip(argument, least, largest)
             return clipped
+        if self._pairs.compiled:
+            from kdrbench.kernels.compiled import clip
+
+            clip(argument, -np.inf if least is None else least, np.inf if largest is None else largest)
+            return argument
         if largest is None:
             return np.maximum(argument, least or 0.0, out=argument)
         return np.minimum(argument, largest, out=argument)

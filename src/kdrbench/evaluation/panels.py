@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from typing import Any
 
 from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.evaluation.base import PairSums, curvature_form
@@ -35,15 +36,21 @@ class PanelProblem(PairSums[None]):
     """
 
     def __init__(
-        self, objective: TraceObjective, *, panel: int | None = None, threads: int = 1, single_precision: bool = False
+        self,
+        objective: TraceObjective,
+        *,
+        panel: int | None = None,
+        threads: int = 1,
+        single_precision: bool = False,
+        compiled: bool = False,
     ) -> None:
         gamma, order = objective.gamma, objective.gamma.class_order
         on_device = is_device_array(objective.array)
         single = single_precision and not on_device
         super().__init__(single_precision_features(objective) if single else objective.array, order)
+        options: dict[str, Any] = {"single_precision": single_precision, "compiled": compiled, "device": self._device}
         self._by_class, self._unsorted = (
-            PairBlocks(gamma, panel, order=of_blocks, single_precision=single_precision, device=self._device)
-            for of_blocks in (order, None)
+            PairBlocks(gamma, panel, order=of_blocks, **options) for of_blocks in (order, None)
         )
         self._threads, self._objective = 1 if on_device else threads, objective
         self._terms = terms_of(objective.kernel)

@@ -89,16 +89,17 @@ Derivatives = Iterator[tuple[float, FloatArray]]
 class Form(NamedTuple):
     """f as a function of an argument a = ``scale`` beta + ``offset``, whose derivatives share what costs most.
 
-    ``derivatives(a, orders, spare)`` yields a number and an array for each of consecutive ``orders``: their product is
-    that derivative of f(beta). An array holds until the next one is asked for, and may take the memory of a, or of
-    ``spare`` where that is given; it holds for longer where arrays are ``apart``. ``ratio`` is (c, e) with
-    f = (c + e beta) f', if there are such numbers.
+    ``derivatives(a, orders, spare, compiled)`` yields a number and an array for each of consecutive ``orders``: their
+    product is that derivative of f(beta). An array holds until the next one is asked for, and may take the memory of a,
+    or of ``spare`` where that is given; it holds for longer where arrays are ``apart``. ``compiled`` asks for machine
+    code (:mod:`.compiled`), for a that has been clipped. ``ratio`` is (c, e) with f = (c + e beta) f', if there are
+    such numbers.
     """
 
     scale: float
     offset: float
     ratio: tuple[float, float] | None
-    derivatives: Callable[[FloatArray, tuple[int, ...], FloatArray | None], Derivatives]
+    derivatives: Callable[..., Derivatives]
     apart: bool = False
 
 
@@ -138,25 +139,34 @@ class _OfForm(ABC):
         return [*found, last]
 
 
-def _line(sign: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
+def _line(
+    sign: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None, compiled: bool = False
+) -> Derivatives:
     xp = namespace_of(argument)
     for order in orders:
         yield sign, (lambda beta: beta, xp.ones_like, xp.zeros_like)[order](argument)
 
 
-def _exponential(rate: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
-    values = _applied(namespace_of(argument).exp, argument)
+def _exponential(
+    rate: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None, compiled: bool = False
+) -> Derivatives:
+    values = _compiled("exponential", argument) if compiled else _applied(namespace_of(argument).exp, argument)
     for order in orders:
         yield rate**order, values
 
 
-def _negative_root(argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None) -> Derivatives:
-    root = _applied(namespace_of(argument).sqrt, argument)
-    if 0 in orders:
-        yield -1.0, root
-    if orders == (0,):
-        return
-    inverse = 1.0 / root if is_device_array(root) else np.reciprocal(root, out=root)
+def _negative_root(
+    argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None, compiled: bool = False
+) -> Derivatives:
+    if compiled and 0 not in orders:
+        inverse = _compiled("inverse_root", argument)
+    else:
+        root = _applied(namespace_of(argument).sqrt, argument)
+        if 0 in orders:
+            yield -1.0, root
+        if orders == (0,):
+            return
+        inverse = 1.0 / root if is_device_array(root) else np.reciprocal(root, out=root)
     if 1 in orders:
         yield -0.5, inverse
     if 2 in orders:
@@ -166,7 +176,12 @@ def _negative_root(argument: FloatArray, orders: tuple[int, ...], spare: FloatAr
 
 
 def _power(
-    degree: int, factors: list[float], argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None
+    degree: int,
+    factors: list[float],
+    argument: FloatArray,
+    orders: tuple[int, ...],
+    spare: FloatArray | None,
+    compiled: bool = False,
 ) -> Derivatives:
     last = orders[-1]
     lower = _raised(argument, max(degree - last, 0), spare)
@@ -191,6 +206,14 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
 def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
     """Return a function of the argument, in its memory but on a device."""
     return function(argument) if is_device_array(argument) else function(argument, out=argument)
+
+
+def _compiled(name: str, argument: FloatArray) -> FloatArray:
+    """Return a function of the argument, in its memory, by machine code."""
+    from kdrbench.kernels import compiled
+
+    getattr(compiled, name)(argument)
+    return argument
 
 
 class _ConstantSlope(_OfForm):

@@ -1,32 +1,16 @@
-"""Sweeps in machine code, by numba: the loops of :mod:`.burg` and :mod:`.trace_step` as they are.
-
-numba compiles at the first call and keeps the result on disk. It looks whether the file of the function kept has
-changed, not those of the functions that it calls: functions that call each other must be in one file.
-"""
+"""Sweeps in machine code, by numba: the loops of :mod:`.burg` and :mod:`.trace_step` as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
-from numba import njit
-
+from kdrbench.kernels.compiled import jit
 from kdrbench.lowrank import burg, trace_step
 
 # Sums in any order, so that they use vector registers; no other liberty is taken.
 _SUMS, _ANY_ORDER = ("loop_dot", "_secular_sums", "_level"), {"reassoc", "contract"}
-
-
-def jit(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function at its first call, and keep the result on disk if that can be."""
-    # Division by zero gives infinity, as in numpy, and does not keep loops from being vectorised.
-    options |= {"error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:
-        # No cache folder is writable: compile in each process.
-        return njit(cache=False, **options)(function)
 
 
 def machine_code(module: ModuleType, functions: Mapping[str, str]) -> dict[str, Any]:

@@ -107,6 +107,10 @@ class Problem:
         """Return the surrogate matrix Phi(W), d x d and symmetric."""
         raise self._lacking("surrogate")
 
+    def rough_surrogate(self, projection: FloatArray) -> FloatArray:
+        """Return Phi(W), or what is near it and cheaper: for a step that is checked, or a preconditioner."""
+        return self.surrogate(projection)
+
     def surrogate_products(self, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
         """Return V -> Phi(W) V where that does not need Phi itself; each call counts as a gradient."""
         return None

@@ -236,7 +236,7 @@ class SafeguardedISM(Options):
             if outcome is not None or search.stationarity <= self.tolerance or not search.step():
                 break
             if step % _STEPS_OF_SURROGATE == 0:
-                search = quasi_newton_from(problem, search.point, problem.surrogate(search.point))
+                search = quasi_newton_from(problem, search.point, problem.rough_surrogate(search.point))
         return search.point, search.value, outcome
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
@@ -308,7 +308,7 @@ def explore(
     for step in range(max_steps):
         if not monitor.keep_going(best):
             break
-        surrogate = problem.surrogate(projection)
+        surrogate = (problem.surrogate if gain is None else problem.rough_surrogate)(projection)
         eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
         if step == 1:
             second = surrogate
