@@ -27,7 +27,6 @@ import numpy as np
 
 from kdrbench.arrays import Device, is_device_array
 from kdrbench.errors import InputError
-from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Gaussian, Kernel, Linear, Polynomial, Squared
 from kdrbench.kernels.combination import has_constant_slope, is_of_differences
 from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
@@ -94,7 +93,8 @@ class Evaluation:
       differ by rounding. Without AVX-512 a gradient with a Gaussian takes .6 of the time, in float32 .7;
     - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.
 
-    Raises ``InputError`` for values that are not allowed, and ``MissingPackageError`` for ``compiled`` without numba.
+    Raises ``InputError`` for values that are not allowed. Without numba ``compiled`` panels cannot be made
+    (``MissingPackageError``).
     """
 
     evaluator: Annotated[str, OneOf(EVALUATORS)] = "auto"
@@ -108,9 +108,6 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         check_parameters(self)
-        if self.compiled:
-            with needed_for("evaluation with compiled=True"):
-                import numba  # noqa: F401
         if self.scheduler is None:
             return
         from kdrbench.samples.dask_engine import PATIENCE_S, checked_address, dask_engine

@@ -13,6 +13,7 @@ return new arrays. On a device every array is a new one, and blocks are as large
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
+from kdrbench.extras import needed_for
 from kdrbench.kernels import Pairing, RelativeGaussian, restricted, terms_of
 from kdrbench.kernels.family import Derivatives, FloatArray, Kernel, derivatives_at, form_of
 from kdrbench.problems import FactoredGamma, TraceObjective
@@ -186,6 +188,9 @@ class PairBlocks:
         self.dtype: Any = xp.float32 if single_precision else xp.float64
         self.on_device, self.zero_diagonal, self.order = not device.is_host, gamma.zero_diagonal, order
         self.compiled = compiled and device.is_host
+        if self.compiled:
+            with needed_for("evaluation with compiled=True"):
+                import_module("kdrbench.kernels.compiled")
         codes = gamma.codes if order is None or gamma.codes is None else gamma.codes[order]
         self._weights: FloatArray = device.up(gamma.weights.astype(float))
         if device.is_host:
