@@ -19,7 +19,8 @@ COMPARED = ("axes", "status", "iterations", "cost", "quality")
 
 
 def kdrbench(*words, **options):
-    command = [sys.executable, "-m", "kdrbench", *map(str, words)]
+    # Without bytecode, which Python leaves cut short on a full disk.
+    command = [sys.executable, "-B", "-m", "kdrbench", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
