@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from kdrbench.errors import InputError, counted, unknown_name, visible
+from kdrbench.errors import InputError, unknown_name, visible
 from kdrbench.suite.commands.options import (
     Runs,
     aligned,
     as_json,
     configuration_name,
+    place_given,
     results_folder,
     runs_of,
     with_included,
@@ -35,16 +36,16 @@ _LEFT_OUT = {"First", "Second", "p (t, overlap)", "95 % of the gap"}
 
 
 @click.command()
-@click.argument("methods", metavar="[A B]", nargs=-1)
+@click.argument("words", metavar="[RESULTS] [A B]", nargs=-1)
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @click.option("--with", "reference", default=None, help="Beside this record: reference, a folder, or none.")
 @results_folder
 @configuration_name
 @as_json
 def compare(
-    methods: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
+    words: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
 ) -> None:
-    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
+    """Compare the solvers A and B run by run, in each cell of ikdr.csv in RESULTS that both have: of system ikdr alone.
 
     The difference is the median over runs of A - B; p is that of Wilcoxon's signed rank test, then Holm's correction of
     it over the cells of a metric. Runs that failed are left out, and disturbed times; exit code 1 if nothing is left.
@@ -58,10 +59,15 @@ def compare(
     compared as well: its solvers are called NAME_reference.
     Their costs count as they are; their times, of another machine, are left out.
     """
-    if len(methods) not in (0, 2):
-        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
-    runs = click.get_current_context().with_resource(with_included(runs_of(results, name), reference))
-    if methods:
+    n_places = len(words) % 2
+    place = place_given("".join(words[:n_places]), results)
+    if len(words) > 3 or (n_places and not place.exists()):
+        raise InputError(
+            f"{' '.join(words)!r} is given; allowed are a folder of results that is there, two solvers, or the folder "
+            "and then the solvers"
+        )
+    runs = click.get_current_context().with_resource(with_included(runs_of(place, name), reference))
+    if methods := words[n_places:]:
         tests = _tests((methods[0], methods[1]), _rows(runs.merged, experiment))
         if as_json:
             click.echo(json.dumps([asdict(test) for test in tests]))
