@@ -33,6 +33,8 @@ from kdrbench.suite.systems.league.system import fixed_beside
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 # Of the table of tests: what the command's words say, and what a terminal has no room for.
 _LEFT_OUT = {"First", "Second", "p (t, overlap)", "95 % of the gap"}
+# The question is of two solvers everywhere, that of reports is of all solvers of a cell.
+_FAMILY = "p (Holm): corrected over all cells of time, of cost or of quality; in reports, over the tests of one cell"
 
 
 @click.command()
@@ -48,12 +50,13 @@ def compare(
     """Compare the solvers A and B run by run, in each cell of ikdr.csv in RESULTS that both have: of system ikdr alone.
 
     The difference is the median over runs of A - B; p is that of Wilcoxon's signed rank test, then Holm's correction of
-    it over the cells of a metric. Runs that failed are left out, and disturbed times; exit code 1 if nothing is left.
+    it over all cells of time, of cost or of quality. Runs that failed are left out, and disturbed times; exit code 1 if
+    nothing is left.
 
     Without A and B: what each experiment asks and its records answer, and all solvers over its data sets, best first,
     as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
     to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
-    kernels in which these differ significantly.
+    kernels in which these differ significantly, by Holm over the solvers of each.
 
     With a record beside them, by default the one that the configuration includes, its rows of the same problems are
     compared as well: its solvers are called NAME_reference.
@@ -72,7 +75,7 @@ def compare(
         if as_json:
             click.echo(json.dumps([asdict(test) for test in tests]))
         elif tests:
-            click.echo("\n".join(_lines(paired_table(tests))))
+            click.echo("\n".join([*_lines(paired_table(tests)), _FAMILY]))
         sys.exit(0 if tests else 1)
     answers = merged_answers(runs, experiment)
     if as_json:
