@@ -86,7 +86,7 @@ docs: $(READY_DEV)
 
 # The documentation's pages on what was found, from the packed record.
 record-pages: $(READY)
-	kdrbench summary --results results/reference --reports reports --out docs/record
+	kdrbench summary results/reference --reports reports --out docs/record
 
 # What Zenodo and indexes of software read, made from CITATION.cff, which is validated first: part of a release.
 CFFCONVERT := $(BIN)/uvx --from cffconvert==2.0.0 cffconvert

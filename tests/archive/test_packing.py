@@ -177,9 +177,9 @@ def test_unpack_and_report_refuse_folders_of_another_kind(results, packed, tmp_p
     "words",
     [
         ("compare", "ism", "gm", "--results"),
-        ("compare", "--results"),
+        ("compare",),
         ("reports", "first", "--out", "OUT", "--results"),
-        ("summary", "--out", "OUT", "--results"),
+        ("summary", "--out", "OUT"),
     ],
     ids=lambda words: words[0],
 )

@@ -89,13 +89,14 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path):
 
 def test_what_cannot_be_compared_is_refused(results):
     for words, sentence in (
-        (["compare", "ism"], "1 solver given; name two to compare, or none for all"),
+        (["compare", "ism"], "'ism' is taken for the place of results, as is --results: leave out one of them"),
+        (["compare", *"abcd"], "'a b c d' is given; allowed are a folder of results that is there, two solvers, or"),
         (["compare", "--experiment", "firts"], "Did you mean 'first'?"),
         (["compare", "--name", "gone"], "config.json is not there"),
     ):
         done = kdrbench(*words, "--results", results)
-        assert done.exit_code == 2
-        assert sentence in done.stderr
+        assert (done.exit_code, sentence in done.stderr) == (2, True), done.stderr
+    assert "'ism' is given; allowed are a folder" in kdrbench("compare", "ism").stderr
 
 
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):

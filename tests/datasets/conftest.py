@@ -18,7 +18,7 @@ from support.serving import N_ROWS, TABLE, status
 def server(monkeypatch):
     """Serve ``answers``: by path a list of answers, one a request, the last one again and again."""
     for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
+        monkeypatch.setenv(name, "127.0.0.1,.invalid")
     answers, requests = {}, []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -9,19 +9,26 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
 from kdrbench.extras import MissingPackageError, needed_for
 from kdrbench.files import locked
 
+if TYPE_CHECKING:
+    from requests import RequestException
+
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
 # Download limit for files without a registered size; a longer file is not read either.
 MOST_BYTES = 256 * 2**20
 Accept = Callable[[Path], object]
 _CHUNK = 2**16
+# A firewall that drops packets never answers; the most distant host does so in a second or two.
+_CONNECT_S = 5.0
 # Responses after which the same request may succeed: RFC 9110, 6585 and 8470.
 _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -32,7 +39,7 @@ class Sources:
 
     ``cache`` is the user's cache folder if not named. A download that fails in passing is tried ``attempts`` times,
     after ``pause_s``, twice that, and so on; a silent server ends an attempt after ``timeout_s``. ``offline`` leaves
-    out every address.
+    out every address. A host to which no connection can be made is asked once for all files: it is ``unreachable``.
     """
 
     mirror: str | None = None
@@ -41,6 +48,7 @@ class Sources:
     pause_s: float = 1.0
     timeout_s: float = 30.0
     offline: bool = False
+    unreachable: set[str] = field(default_factory=set, compare=False)
 
     @property
     def mirror_name(self) -> str:
@@ -134,6 +142,9 @@ def _download(url: str, form: SourceFile, sources: Sources, accept: Accept) -> P
         import pooch
         from requests import RequestException
 
+    host = urlsplit(url).netloc
+    if host in sources.unreachable:
+        raise DataError(f"no connection could be made to {host} for an earlier file")
     # pooch announces each download on standard error, which belongs to the caller's own messages.
     pooch.get_logger().setLevel(logging.ERROR)
     target = sources.cache_folder / form.path
@@ -160,11 +171,23 @@ def _download(url: str, form: SourceFile, sources: Sources, accept: Accept) -> P
             try:
                 return Path(manager.fetch(form.path, downloader=download))
             except RequestException as error:
+                if host := _without_connection(error):
+                    sources.unreachable.add(host)
                 passing = error.response is None or error.response.status_code in _PASSING_STATUS
-                if not passing or attempt == sources.attempts:
+                if host or not passing or attempt == sources.attempts:
                     raise
             time.sleep(sources.pause_s * 2 ** (attempt - 1))
             attempt += 1
+
+
+def _without_connection(error: RequestException) -> str:
+    """Return the host of a request to which no connection could be made; empty if there was one."""
+    from urllib3.exceptions import ConnectTimeoutError
+
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    # That of a proxy is wrapped once more. Names that are not resolved and refusals are of this class, too.
+    no_connection = isinstance(getattr(reason, "original_error", reason), ConnectTimeoutError)
+    return urlsplit(str(error.request.url)).netloc if no_connection and error.request else ""
 
 
 def _write_part(url: str, part: Path, most_bytes: int, timeout_s: float) -> None:
@@ -179,7 +202,7 @@ def _write_part(url: str, part: Path, most_bytes: int, timeout_s: float) -> None
 
     # Without this header a server may pack the body, and requests would unpack it.
     headers = {"Accept-Encoding": "identity"}
-    response = requests.get(url, headers=headers, stream=True, timeout=timeout_s)
+    response = requests.get(url, headers=headers, stream=True, timeout=(min(_CONNECT_S, timeout_s), timeout_s))
     with response, part.open("wb") as stream:
         response.raise_for_status()
         length = int(response.headers.get("Content-Length") or 0)

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets.dataset import Dataset, Labelling
-from kdrbench.datasets.load import load_dataset
+from kdrbench.datasets.fetch import Sources
+from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.own import load_own
 from kdrbench.errors import DamagedError, DataError, KdrbenchError
 from kdrbench.files import drop_unfinished, locked, replacing
 
 
-def load_defined(name: str, definition: Mapping[str, Any], mirror: str | None = None) -> Dataset:
-    """Return a data set by its ``definition`` if it is the user's own, else the registered one."""
-    return load_own(name, definition) if definition else load_dataset(name, mirror=mirror)
+def load_defined(name: str, definition: Mapping[str, Any], sources: Sources | None = None) -> Dataset:
+    """Return a data set by its ``definition`` if it is the user's own, else the registered one from ``sources``."""
+    return load_own(name, definition) if definition else read_entry(find_entry(name), sources or Sources())
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class PreparedFolder:
             except DamagedError as damage:
                 print(f"kdrbench: {damage}; it is made again", file=sys.stderr)
             try:
-                dataset = load_defined(name, self.definitions.get(name, {}), self.mirror)
+                dataset = load_defined(name, self.definitions.get(name, {}), Sources(self.mirror))
             except KdrbenchError as error:
                 if not path.is_dir():
                     path.unlink(missing_ok=True)

@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from kdrbench.errors import InputError, counted, unknown_name, visible
+from kdrbench.errors import InputError, unknown_name, visible
 from kdrbench.suite.commands.options import (
     Runs,
     aligned,
     as_json,
     configuration_name,
+    place_given,
     results_folder,
     runs_of,
     with_included,
@@ -32,41 +33,49 @@ from kdrbench.suite.systems.league.system import fixed_beside
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 # Of the table of tests: what the command's words say, and what a terminal has no room for.
 _LEFT_OUT = {"First", "Second", "p (t, overlap)", "95 % of the gap"}
+# The question is of two solvers everywhere, that of reports is of all solvers of a cell.
+_FAMILY = "p (Holm): corrected over all cells of time, of cost or of quality; in reports, over the tests of one cell"
 
 
 @click.command()
-@click.argument("methods", metavar="[A B]", nargs=-1)
+@click.argument("words", metavar="[RESULTS] [A B]", nargs=-1)
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @click.option("--with", "reference", default=None, help="Beside this record: reference, a folder, or none.")
 @results_folder
 @configuration_name
 @as_json
 def compare(
-    methods: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
+    words: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
 ) -> None:
-    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
+    """Compare the solvers A and B run by run, in each cell of ikdr.csv in RESULTS that both have: of system ikdr alone.
 
     The difference is the median over runs of A - B; p is that of Wilcoxon's signed rank test, then Holm's correction of
-    it over the cells of a metric. Runs that failed are left out, and disturbed times; exit code 1 if nothing is left.
+    it over all cells of time, of cost or of quality. Runs that failed are left out, and disturbed times; exit code 1 if
+    nothing is left.
 
     Without A and B: what each experiment asks and its records answer, and all solvers over its data sets, best first,
     as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
     to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
-    kernels in which these differ significantly.
+    kernels in which these differ significantly, by Holm over the solvers of each.
 
     With a record beside them, by default the one that the configuration includes, its rows of the same problems are
     compared as well: its solvers are called NAME_reference.
     Their costs count as they are; their times, of another machine, are left out.
     """
-    if len(methods) not in (0, 2):
-        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
-    runs = click.get_current_context().with_resource(with_included(runs_of(results, name), reference))
-    if methods:
+    n_places = len(words) % 2
+    place = place_given("".join(words[:n_places]), results)
+    if len(words) > 3 or (n_places and not place.exists()):
+        raise InputError(
+            f"{' '.join(words)!r} is given; allowed are a folder of results that is there, two solvers, or the folder "
+            "and then the solvers"
+        )
+    runs = click.get_current_context().with_resource(with_included(runs_of(place, name), reference))
+    if methods := words[n_places:]:
         tests = _tests((methods[0], methods[1]), _rows(runs.merged, experiment))
         if as_json:
             click.echo(json.dumps([asdict(test) for test in tests]))
         elif tests:
-            click.echo("\n".join(_lines(paired_table(tests))))
+            click.echo("\n".join([*_lines(paired_table(tests)), _FAMILY]))
         sys.exit(0 if tests else 1)
     answers = merged_answers(runs, experiment)
     if as_json:

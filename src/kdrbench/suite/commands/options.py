@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.suite.archive import check_there, is_packed, shown
@@ -71,10 +72,21 @@ data_options = click.option(
     "--data-option", "data_options", multiple=True, help="Of your own data, as name=value; may be repeated."
 )
 results_folder = click.option("--results", type=RECORD, default=Path("results"), help="A folder, or a packed record.")
+results_word = click.argument("place", metavar="[RESULTS]", default="")
 # Of steps that need no single configuration, and of no packed record.
 all_results = click.option("--results", type=FILE, default="results", show_default=True, help="Folder of all results.")
 configuration_name = click.option("--name", default="", help="Name of the configuration (default: the one without).")
 mirror_option = click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR wins.")
+
+
+def place_given(word: str, results: Path) -> Path:
+    """Return the folder of results that a ``word`` of the command names, or without one that of --results."""
+    ctx = click.get_current_context()
+    if not word:
+        return results
+    if ctx.get_parameter_source("results") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"{word!r} is taken for the place of results, as is --results: leave out one of them")
+    return RECORD.convert(word, None, ctx)
 
 
 def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:

@@ -74,7 +74,7 @@ def status(results: Path, name: str, whole: bool) -> None:
     if whole or n_answers <= _MOST_ANSWERS:
         echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
     else:
-        command = f"kdrbench compare --results {results}" + (f" --name {name}" if name else "")
+        command = f"kdrbench compare {results}" + (f" --name {name}" if name else "")
         click.echo(f"{n_answers} experiments have answers: `{command}`, or --all, prints them")
     if progress:
         # Last, where it is seen after a thousand lines of cells.

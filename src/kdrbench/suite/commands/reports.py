@@ -23,8 +23,10 @@ from kdrbench.suite.commands.options import (
     RECORD,
     Runs,
     configuration_name,
+    place_given,
     processes,
     results_folder,
+    results_word,
     runs_of,
     with_included,
 )
@@ -58,8 +60,8 @@ def step(function: Callable[..., None]) -> click.Command:
     @results_folder
     @click.option("--out", type=FILE, help="Where to write (default: the configuration's reports, or reports/RECORD).")
     @wraps(function)
-    def command(name: str, results: Path, out: Path | None, **options: Any) -> None:
-        runs = runs_of(results, name)
+    def command(name: str, results: Path, out: Path | None, place: str = "", **options: Any) -> None:
+        runs = runs_of(place_given(place, results), name)
         if out is None:
             out = reports_folder(runs.store, runs.config)
             click.echo(f"kdrbench: writing to {out}", err=True)
@@ -168,9 +170,10 @@ def write_papers(runs: Runs, out: Path) -> Source:
 
 
 @step
+@results_word
 @click.option("--reports", "address", default="", help="Folder of the record's reports, from the pages, for links.")
 def summary(runs: Runs, out: Path, address: str) -> None:
-    """Write what the records show as pages of Markdown into --out; pages that lack rows are left out."""
+    """Write what the record in RESULTS shows as pages of Markdown into --out; pages that lack rows are left out."""
     for path in write_summaries(Source(*runs, address), out):
         click.echo(str(path))
 

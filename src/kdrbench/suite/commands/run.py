@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from kdrbench.datasets import Dataset, DatasetEntry, load_defined, registry_of, save_prepared
+from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import ConfigError, InputError, counted, unknown_name
 from kdrbench.methods import is_own
@@ -104,7 +105,7 @@ def run(
     (batch,) = grid.batches()
     leave_when_told()
     definitions = config["datasets"]
-    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror)
+    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), Sources(mirror))
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
         watch = partial(show_progress, grid, batch, Path(folder))
         rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]

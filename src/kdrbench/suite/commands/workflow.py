@@ -29,13 +29,15 @@ def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> 
     import json
 
     from kdrbench.datasets import load_defined, save_prepared
+    from kdrbench.datasets.fetch import Sources
     from kdrbench.datasets.load import picture_bytes
 
     if out.suffix == ".png":
         write_bytes(out, picture_bytes(names[0], mirror=mirror))
         return
+    sources = Sources(mirror)
     for name in names:
-        dataset = load_defined(name, json.loads(definition), mirror)
+        dataset = load_defined(name, json.loads(definition), sources)
         path = out if out.suffix == ".npz" else out / f"{name}.npz"
         save_prepared(dataset, path)
         n_samples, n_features = dataset.features.shape

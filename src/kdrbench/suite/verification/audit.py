@@ -32,6 +32,7 @@ import psutil
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
+from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
@@ -131,10 +132,12 @@ def audit(
         for system, of_one in record.rows().items()
     }
 
+    sources = Sources(mirror)
+
     @lru_cache(maxsize=1)
     def data(name: str) -> Dataset | str:
         try:
-            return load_defined(name, record.grid.config.get("datasets", {}).get(name, {}), mirror)
+            return load_defined(name, record.grid.config.get("datasets", {}).get(name, {}), sources)
         except KdrbenchError as error:
             return f"runs on {name}, whose data cannot be had: {way_to(name, str(error))}"
 

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
+from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, DataError, InputError, counted, in_words, visible
@@ -184,8 +185,8 @@ def verify(
     computed = {
         place: (batch, row) for batch in batches if _recomputes(batch.system) for place, row in rows_of[batch.path]
     }
-    names = {batch.dataset for batch in batches}
-    data_of = {name: partial(_loaded, name, record.grid.data_definition(name), mirror) for name in names}
+    names, sources = {batch.dataset for batch in batches}, Sources(mirror)
+    data_of = {name: partial(_loaded, name, record.grid.data_definition(name), sources) for name in names}
     chosen, total.missing = _chosen(computed, data_of, seed, sample, progress)
     left_out = dict.fromkeys(computed.keys() - chosen, "rows that were not drawn")
     left_out |= dict.fromkeys(
@@ -303,8 +304,8 @@ def way_to(name: str, why: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
-    return load_defined(name, json.loads(definition), mirror)
+def _loaded(name: str, definition: str, sources: Sources) -> Dataset:
+    return load_defined(name, json.loads(definition), sources)
 
 
 def _recomputed(record: Record, batch: Batch, rows: Placed, data: Callable[[], Dataset], most: int) -> Verification:

@@ -201,8 +201,9 @@ _COLUMNS = (
 )
 _NOTES = (
     "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
-    f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
-    f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
+    "over the tests of one cell and metric (kdrbench compare A B: over all cells); differing at "
+    f"{SIGNIFICANT:g} (bold). Cells with fewer than {FEWEST_PAIRS} common folds are not tested: no p below "
+    f"{SIGNIFICANT:g} is possible there.",
     "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
     "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
     "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
