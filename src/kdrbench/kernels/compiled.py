@@ -97,7 +97,7 @@ def _exp_in_precision(a: Any) -> Any:
 @_compiled
 def exponential(arguments: FloatArray) -> None:
     """Replace a by exp(min(a, 0))."""
-    a = arguments.ravel()
+    a = arguments.reshape(-1)
     for j in range(len(a)):
         a[j] = _exp(a[j])
 
@@ -105,7 +105,7 @@ def exponential(arguments: FloatArray) -> None:
 @_compiled
 def clip(arguments: FloatArray, least: float, largest: float) -> None:
     """Replace a by the nearest number from ``least`` to ``largest``."""
-    a = arguments.ravel()
+    a = arguments.reshape(-1)
     low, high = a.dtype.type(least), a.dtype.type(largest)
     for j in range(len(a)):
         # A comparison with NaN is false.
@@ -116,7 +116,7 @@ def clip(arguments: FloatArray, least: float, largest: float) -> None:
 @_compiled
 def inverse_root(arguments: FloatArray) -> None:
     """Replace a > 0 by 1 / sqrt(a)."""
-    a = arguments.ravel()
+    a = arguments.reshape(-1)
     one = a.dtype.type(1.0)
     for j in range(len(a)):
         a[j] = one / math.sqrt(a[j])
