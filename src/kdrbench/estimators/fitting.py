@@ -178,8 +178,10 @@ class _Search:
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
         self.solver = self._solver(method_of(named) or dict(estimator.solver))
         rough = definitions.is_gaussian and self._is_rough()
-        many = known.features.shape[0] >= _ROUGH_SAMPLES
-        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, many)
+        # Clusterings by a Gaussian hardly take all pairs: loading machine code costs more than it saves.
+        takes_pairs = definitions.paradigm == "supervised" or not definitions.is_gaussian
+        of_many = takes_pairs and known.features.shape[0] >= _ROUGH_SAMPLES
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, of_many)
         task = build_task(
             definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
         )
