@@ -7,10 +7,10 @@ from kdrbench.solvers import build_solver
 from kdrbench.suite.conformance.subject import places_in
 from support.own_methods import SOLVER
 
-FAILING_CONSTRUCTOR = SOLVER.replace("    step: float", "    __post_init__ = exit\n    step: float")
+BAD_CONSTRUCTOR = SOLVER.replace("    step: float", "    def __post_init__(self): raise SystemExit\n    step: float")
 
 
-@pytest.mark.parametrize("text", [f"raise SystemExit\n{SOLVER}", FAILING_CONSTRUCTOR])
+@pytest.mark.parametrize("text", [f"raise SystemExit\n{SOLVER}", BAD_CONSTRUCTOR])
 def test_what_is_no_exception_is_a_sentence_too(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text(text)

@@ -219,7 +219,7 @@ def test_errors_that_pass_are_asked_again_and_no_others(tiny, server, sources):
 def test_a_host_without_connection_is_asked_once_for_all_files(tiny, server, sources, monkeypatch):
     asked, get = [], requests.get
     monkeypatch.setattr(requests, "get", lambda url, **more: asked.append(url) or get(url, **more))
-    # Nobody listens at port 1; names that end so are never resolved (RFC 6761).
+    # No server listens at port 1; names that end so are never resolved (RFC 6761).
     nowhere = ("http://127.0.0.1:1/data.csv", "http://kdrbench.invalid/data.csv")
     file = dataclasses.replace(tiny.files[0], urls=(*nowhere, *tiny.files[0].urls))
     server.answers[CANONICAL] = [status(500), whole]

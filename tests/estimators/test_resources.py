@@ -40,9 +40,9 @@ def test_threads_are_scikit_learns_n_jobs():
 
 
 def test_fits_of_many_samples_use_machine_code_where_it_can_be_had(monkeypatch):
-    assert [evaluation_of(given, None, of_many=True).compiled for given in (None, {"compiled": False})] == [True, False]
+    assert [evaluation_of(one, None, is_large=True).compiled for one in (None, {"compiled": False})] == [True, False]
     monkeypatch.setattr(fitting, "find_spec", lambda name: None)
-    assert not evaluation_of(None, None, of_many=True).compiled
+    assert not evaluation_of(None, None, is_large=True).compiled
 
 
 @pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])

@@ -211,6 +211,7 @@ def test_bad_options_of_evaluation_are_named():
     for kernel, options, message in (
         (Gaussian(1.0), {"threads": 0}, "threads must be an integer >= 1"),
         (Gaussian(1.0), {"tolerance": 5.0}, "tolerance must be a number >= 0"),
+        (Gaussian(1.0), {"compiled": "no"}, "compiled must be True or False"),
         (Gaussian(1.0), {"evaluator": "autogard"}, r"unknown evaluator 'autogard'. Did you mean 'autograd'"),
         (Polynomial(), {"evaluator": "low_rank", "tolerance": 0.5}, "low-rank factors are for Gaussian kernels, not"),
     ):

@@ -180,8 +180,8 @@ class _Search:
         rough = definitions.is_gaussian and self._is_rough()
         # Clusterings by a Gaussian hardly take all pairs: loading machine code costs more than it saves.
         takes_pairs = definitions.paradigm == "supervised" or not definitions.is_gaussian
-        of_many = takes_pairs and known.features.shape[0] >= _ROUGH_SAMPLES
-        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, of_many)
+        is_large = takes_pairs and known.features.shape[0] >= _ROUGH_SAMPLES
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, is_large)
         task = build_task(
             definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
         )
@@ -381,18 +381,18 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
 
 
 def evaluation_of(
-    options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False, of_many: bool = False
+    options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False, is_large: bool = False
 ) -> Evaluation:
     """Return the evaluation that ``options`` and scikit-learn's ``n_jobs`` ask for; ``InputError`` for other options.
 
-    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix. Fits
-    ``of_many`` samples use machine code where there is numba: loading it, or compiling for some seconds once, pays.
+    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix. One
+    that ``is_large`` uses machine code where there is numba: loading it, or compiling for some seconds once, pays.
     """
     check_names("option of evaluation", options or {}, _ALLOWED)
     named = dict(options or {})
     if is_rough and "evaluator" not in named:
         named.setdefault("tolerance", _ROUGH)
-    if of_many and find_spec("numba") is not None:
+    if is_large and find_spec("numba") is not None:
         named.setdefault("compiled", True)
     return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
 

@@ -29,7 +29,7 @@ from kdrbench.arrays import Device, is_device_array
 from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Gaussian, Kernel, Linear, Polynomial, Squared
 from kdrbench.kernels.combination import has_constant_slope, is_of_differences
-from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import FactoredGamma, TraceObjective
 from kdrbench.samples import Engine, SparseSamples
 
@@ -104,7 +104,7 @@ class Evaluation:
     engine: Engine | None = None
     scheduler: str | None = None
     approximates: bool = False
-    compiled: bool = False
+    compiled: Annotated[bool, FLAG] = False
 
     def __post_init__(self) -> None:
         check_parameters(self)
