@@ -109,8 +109,7 @@ def test_with_a_tolerance_the_certificate_is_exact():
 def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
     monkeypatch.setattr(fitting, "_ROUGH_CLUSTERS", 300)
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
-    assert evaluation_of(None, None, True).tolerance == 1e-3
-    assert evaluation_of(None, None, False) == evaluation_of({"tolerance": 0.0}, None, True) == Evaluation()
+    assert evaluation_of({"tolerance": 0.0}, None, {"tolerance": 1e-3}) == Evaluation()
     features, labels = random_samples(n_samples=450)
     options = {"n_components": 2, "random_state": 0}
     for paradigm, params, how in (
@@ -210,7 +209,7 @@ def test_without_all_pairs_the_estimate_grows_as_the_samples(make, monkeypatch):
 
 
 def test_sums_over_classes_give_the_objective_and_certificate_of_many(monkeypatch):
-    for module, name in ((fitting, "_ROUGH_SAMPLES"), (fitting, "SUMS_SAMPLES"), (cost_model, "SUMS_SAMPLES")):
+    for module, name in ((fitting, "_ROUGH_SAMPLES"), (cost_model, "SUMS_SAMPLES")):
         monkeypatch.setattr(module, name, 2000)
     features, labels = many_samples()
     model = InterpretableKDR(2, sigma=2.0).fit(features, labels)
@@ -256,7 +255,14 @@ def test_a_fit_of_many_samples_begins_with_some(monkeypatch):
     InterpretableKDR(1).fit(features, np.arange(300) == 7)
     InterpretableKDR(1, target="continuous").fit(features, features[:, 0])
     assert sizes[2:] == [100, 300] * 2
-    for options in ({"start": plain.components_}, {"tol": 1e-3}, {"kernel": "multiquadric"}):
+    for options in ({"start": plain.components_}, {"tol": 1e-3}, {"kernel": "squared"}):
         InterpretableKDR(2, **options).fit(features, labels)
     InterpretableKDR(2).fit(features, labels, sample_weight=np.arange(1.0, 301.0))
     assert sizes[6:] == [300] * 4
+    # From ever more of them, and with bandwidths of their own; the objective is that of all pairs in double precision.
+    monkeypatch.setattr(fitting, "_FIRST_SAMPLES", 30)
+    for kernel in ("multiquadric", "rbf_relative"):
+        model = InterpretableKDR(2, kernel=kernel).fit(features, labels)
+        exact = build_problem(TraceObjective(features, model.kernel_, supervised_gamma(labels)))
+        assert model.objective_ == pytest.approx(exact.value(model.components_.T), rel=1e-12)
+    assert sizes[10:] == [30, 150, 300] * 2

@@ -15,6 +15,7 @@ from kdrbench.kernels import (
     Term,
     UserKernel,
     neighbour_distances,
+    neighbours,
 )
 from kdrbench.kernels.family import derivatives_at, pairing_block, pairing_values
 from support.helpers import KERNELS
@@ -97,8 +98,13 @@ def test_a_relative_gaussian_has_as_many_bandwidths_as_samples():
         RelativeGaussian(np.array([0.5, 1.0, 2.0, 3.0])).value(np.ones((3, 3)))
 
 
-def test_neighbour_distances_by_sorting_and_of_repeated_samples():
+@pytest.mark.parametrize("by_tree", [False, True])
+def test_neighbour_distances_by_sorting_and_of_repeated_samples(by_tree, monkeypatch):
+    monkeypatch.setattr(neighbours, "_TREE_FEATURES", 9 if by_tree else 1)
+    monkeypatch.setattr(neighbours, "_TREE_SAMPLES", 0)
     features = np.random.default_rng(1).standard_normal((20, 3))
+    # Rounding of their squares hides which of these are nearest.
+    features[:18] = 1e5 + 1e-5 * features[:18]
     distances = np.linalg.norm(features[:, None] - features[None], axis=2)
     # The first of the sorted ones is the sample itself.
     np.testing.assert_allclose(neighbour_distances(features, 4), np.sort(distances, axis=1)[:, 4], rtol=1e-12)

@@ -1,6 +1,6 @@
 import pytest
 
-from kdrbench.metric_learning import neighbours
+from kdrbench.kernels import neighbours
 
 
 @pytest.fixture(params=[3, 14])

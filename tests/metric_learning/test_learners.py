@@ -5,10 +5,10 @@ import pytest
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from kdrbench.errors import InputError
+from kdrbench.kernels.neighbours import distance_rows
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, lmnn_objective, squared_distances
 from kdrbench.metric_learning.descent import descend, inverse_scale, nca_objective
 from kdrbench.metric_learning.learner import target_neighbours
-from kdrbench.metric_learning.neighbours import distance_rows
 from support.helpers import random_samples
 from support.metric_definitions import dne_weights_by_loops, nca_by_loops
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.neighbours import row_blocks
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
-from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import FLAG, Either, Instance, OneOf
 
 _CANDIDATES = Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels")))

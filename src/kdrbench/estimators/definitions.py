@@ -67,6 +67,11 @@ class Definitions:
         return self.family in _OF_DIFFERENCES
 
     @property
+    def takes_pairs(self) -> bool:
+        """Whether the kernel is a function of differences whose sums take pairs of samples, but for approximations."""
+        return self.is_gaussian or (self.is_of_differences and self.family != "squared")
+
+    @property
     def is_continuous(self) -> bool:
         """Whether y holds continuous targets."""
         return self.settings.get("target_kernel") is not None

@@ -25,8 +25,8 @@ from kdrbench.estimators.on_demand import OnDemand, objective_shares
 from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
-from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
+from kdrbench.evaluation.cost_model import plan
+from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.paradigms import ClusteringTask, Learned, SupervisedTask, build_task, learn_from_all
@@ -55,8 +55,8 @@ _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
 # The share to which objective and certificate of many samples are evaluated: the objective then has seven digits, in a
 # fiftieth of the time of all pairs of 100,000 samples.
 _FINE = 1e-7
-# The number of samples that make the start of a fit of more by default, up to where sums over classes take over.
-_FIRST_SAMPLES = 2000
+# The number of samples that make the start of a fit of more by default, and by how much it grows.
+_FIRST_SAMPLES, _MORE = 2000, 5
 # The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
 # plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
 _DEFAULT_SOLVER, _GAIN = "ism_converged", 1e-5
@@ -177,7 +177,7 @@ class _Search:
         named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
         self.solver = self._solver(method_of(named) or dict(estimator.solver))
-        rough = definitions.is_gaussian and self._is_rough()
+        rough = self._rough_evaluation()
         # Clusterings by a Gaussian hardly take all pairs: loading machine code costs more than it saves.
         takes_pairs = definitions.paradigm == "supervised" or not definitions.is_gaussian
         is_large = takes_pairs and known.features.shape[0] >= _ROUGH_SAMPLES
@@ -202,8 +202,14 @@ class _Search:
 
     def _ends_early(self) -> bool:
         definitions, by_default = self.definitions, self.estimator.solver == _DEFAULT_SOLVER
-        is_plain = definitions.paradigm == "supervised" and definitions.is_gaussian
+        is_plain = definitions.paradigm == "supervised" and definitions.takes_pairs
         return bool(by_default and is_plain and self.estimator.tol is None)
+
+    def _rough_evaluation(self) -> dict[str, Any]:
+        """Return how kernels of pairs are evaluated by default: Gaussians by a factor, others in single precision."""
+        if not (self.definitions.takes_pairs and self._is_rough()):
+            return {}
+        return {"tolerance": _ROUGH} if self.definitions.is_gaussian else {"approximates": True}
 
     def _is_rough(self) -> bool:
         """Return whether there are many samples, of which nothing more exact is asked for than default."""
@@ -246,7 +252,7 @@ class _Search:
         starts = self.starts(task.first_problem(kernel), count) if start is None else [start]
         how = {"rough": self._is_rough(), "on_some": self._competes_on_some(kernel)}
         best, compared = learn_from_all(task, kernel, solver, starts, monitor, **how)
-        by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
+        by_default = "tolerance" not in (self.estimator.evaluation or {}) and not self.evaluation.is_exact
         if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
             # The approximation that is the default ended the search.
             finer = accurate(cast(DispatchedProblem, best.problem), count)
@@ -263,21 +269,26 @@ class _Search:
         return best, kernel, warned
 
     def _found_on_some(self, kernel: AnyKernel, n_components: int, monitor: Callable[[], Monitor]) -> FloatArray | None:
-        """Return the W of ``_FIRST_SAMPLES`` of the samples, drawn evenly over the classes or targets.
+        """Return the W of some of the samples, the start of a fit of many that takes pairs; ``None`` for others.
 
-        It is the start of a fit of many that would explore all pairs of them; ``None`` for others.
+        First of ``_FIRST_SAMPLES``, drawn evenly over the classes or targets, and from there of ever ``_MORE`` times as
+        many.
         """
-        features = self.known.features
-        is_large = isinstance(features, np.ndarray) and _ROUGH_SAMPLES <= len(features) < SUMS_SAMPLES
-        is_plain = self.estimator.start is None and self.known.weights is None
+        features, estimator = self.known.features, self.estimator
+        is_large = isinstance(features, np.ndarray) and len(features) >= _ROUGH_SAMPLES
+        is_plain = estimator.start is None and self.known.weights is None
         if not (is_large and is_plain and self._ends_early()):
             return None
-        known = np.asarray(self.known.of_samples)
-        rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], _FIRST_SAMPLES, np.random.default_rng(0))
-        settings = self.definitions.settings
-        task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
-        starts = self.starts(task.first_problem(kernel), n_components)
-        return learn_from_all(task, kernel, self.solver, starts, monitor)[0].projection
+        known, settings = np.asarray(self.known.of_samples), self.definitions.settings
+        start, solver, count = None, self.solver, _FIRST_SAMPLES
+        while count <= len(features) // 2:
+            rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], count, np.random.default_rng(0))
+            task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
+            of_some = restricted_to(kernel, rows)
+            starts = self.starts(task.first_problem(of_some), n_components) if start is None else [start]
+            start = learn_from_all(task, of_some, solver, starts, monitor)[0].projection
+            solver, count = getattr(solver, "continued", solver), count * _MORE
+        return start
 
     def _n_components(self, wanted: object) -> int:
         n_classes = min(self.task.n_classes, self.span.rank)
@@ -381,17 +392,20 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
 
 
 def evaluation_of(
-    options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False, is_large: bool = False
+    options: Mapping[str, Any] | None,
+    n_jobs: int | None,
+    by_default: Mapping[str, Any] | None = None,
+    is_large: bool = False,
 ) -> Evaluation:
     """Return the evaluation that ``options`` and scikit-learn's ``n_jobs`` ask for; ``InputError`` for other options.
 
-    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix. One
-    that ``is_large`` uses machine code where there is numba: loading it, or compiling for some seconds once, pays.
+    Without a tolerance or an evaluator it is exact, or what it is ``by_default``. One that ``is_large`` uses machine
+    code where there is numba: loading it, or compiling for some seconds once, pays.
     """
     check_names("option of evaluation", options or {}, _ALLOWED)
     named = dict(options or {})
-    if is_rough and "evaluator" not in named:
-        named.setdefault("tolerance", _ROUGH)
+    if not named.keys() & {"evaluator", "tolerance"}:
+        named |= by_default or {}
     if is_large and find_spec("numba") is not None:
         named.setdefault("compiled", True)
     return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
@@ -416,7 +430,7 @@ def reevaluated(learned: Learned) -> Learned:
     Of a clustering the U that was found is kept.
     """
     approximate = cast(DispatchedProblem, learned.problem)
-    if approximate.evaluation.tolerance == 0.0:
+    if approximate.evaluation.is_exact:
         return learned
     objective, evaluation = approximate.objective, accurate(approximate, learned.projection.shape[1])
     problem = at_the_end = build_problem(objective, evaluation)

@@ -118,6 +118,11 @@ class Evaluation:
         object.__setattr__(self, "engine", workers)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether it has no tolerance and no single precision."""
+        return self.tolerance == 0.0 and not self.approximates
+
+    @property
     def exact(self) -> Evaluation:
         """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
         return replace(self, evaluator="auto", tolerance=0.0, approximates=False)

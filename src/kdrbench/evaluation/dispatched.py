@@ -216,9 +216,10 @@ class DispatchedProblem(Problem):
         long and end at the same F.
         """
         self.evaluator(projection)
-        planned = self.plan(projection.shape[1])
-        by_factor = self._given_up and planned.evaluator == "low_rank"
-        return self._made(planned).surrogate(projection) if by_factor else self.surrogate(projection)
+        by_factor = self._given_up and self.plan(projection.shape[1]).evaluator in ("low_rank", "class_sums")
+        if not (by_factor and self.evaluation.tolerance > 0.0):
+            return self.surrogate(projection)
+        return self._made(Plan("low_rank", "a step or a preconditioner only")).surrogate(projection)
 
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""

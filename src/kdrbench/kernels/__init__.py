@@ -11,10 +11,10 @@ from kdrbench.kernels.family import (
     Polynomial,
     RelativeGaussian,
     Squared,
-    neighbour_distances,
     restricted,
 )
 from kdrbench.kernels.median import MedianDistance, estimated_median_distance, median_distance
+from kdrbench.kernels.neighbours import neighbour_distances
 from kdrbench.kernels.registry import EXACT_SAMPLES, FAMILIES, build_kernel, check_definition
 from kdrbench.kernels.user import UserKernel
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.arrays import is_device_array, multiply, namespace_of, row_products
-from kdrbench.errors import InputError, TooFewSamplesError
+from kdrbench.errors import InputError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
@@ -319,51 +319,6 @@ class EstimatedGaussian(Gaussian):
     """A Gaussian whose sigma is an estimate with this standard error, a distance."""
 
     standard_error: float = 0.0
-
-
-def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
-    """Return the distance of each row of ``features`` (n x d) to its ``neighbour``-th nearest other row.
-
-    The bandwidth of each sample in local scaling; the papers leave it open.
-
-    Source: Zelnik-Manor and Perona, "Self-tuning spectral clustering", NIPS 2004 (there too with the 7th neighbour).
-
-    Raises ``InputError`` with fewer than ``neighbour`` + 1 samples, and when more than ``neighbour`` samples coincide.
-    """
-    from scipy.spatial import KDTree
-
-    n_samples = features.shape[0]
-    if n_samples <= neighbour:
-        raise TooFewSamplesError(
-            f"bandwidths from the {neighbour}-th nearest neighbour need more than {neighbour} samples, got {n_samples}"
-        )
-    distances: FloatArray = KDTree(features).query(features, k=[neighbour + 1])[0][:, 0]
-    check_finite(float(distances.max()))
-    if distances.min() == 0.0:
-        raise InputError(
-            f"sample {int(distances.argmin())} coincides with its {neighbour}-th nearest neighbour, so it has no "
-            "bandwidth; remove repeated samples, choose a larger neighbour, or scale features whose squares underflow"
-        )
-    return distances
-
-
-def neighbourhood_widths(features: FloatArray, neighbours: int = 49) -> FloatArray:
-    """Return sigma_i (n entries): sigma_i^2 is the mean of d^2 over the nearest distinct samples with weights 1/d.
-
-    Source: the default kernel of the code of Wu et al. (github.com/endsley/HSIC_for_ML).
-
-    Raises ``TooFewSamplesError`` unless there are more than ``neighbours`` distinct samples.
-    """
-    from scipy.spatial import KDTree
-
-    distinct = np.unique(features, axis=0)
-    if len(distinct) <= neighbours:
-        raise TooFewSamplesError(
-            f"widths from the {neighbours} nearest neighbours need more distinct samples than that, got {len(distinct)}"
-        )
-    distances: FloatArray = KDTree(distinct).query(features, k=neighbours + 1)[0][:, 1:]
-    check_finite(float(distances.max()))
-    return np.asarray(np.sqrt(distances.sum(axis=1) / (1.0 / distances).sum(axis=1)))
 
 
 def projected_share(features: FloatArray, n_components: int) -> float:

@@ -24,10 +24,10 @@ from kdrbench.kernels.family import (
     Polynomial,
     RelativeGaussian,
     Squared,
-    neighbour_distances,
     projected_share,
 )
 from kdrbench.kernels.median import estimated_median_distance, median_distance
+from kdrbench.kernels.neighbours import neighbour_distances
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
 from kdrbench.parameters import COUNT, Instance, check_names, check_value, yaml_number
 

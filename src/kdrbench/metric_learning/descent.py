@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.neighbours import distance_rows, row_blocks
 from kdrbench.metric_learning.learner import centred_features, checked_classes, target_neighbours
-from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
+from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_value, optional, whole
 
 # Samples from which on their pairs are summed in single precision.

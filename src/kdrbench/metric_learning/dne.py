@@ -11,6 +11,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.neighbours import SquaredRows, distance_rows, row_blocks
 from kdrbench.metric_learning.kernel_pca import rank_threshold
 from kdrbench.metric_learning.learner import (
     centred_features,
@@ -19,7 +20,7 @@ from kdrbench.metric_learning.learner import (
     laplacian,
     others_of_class,
 )
-from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, distance_rows, nearest_among, row_blocks
+from kdrbench.metric_learning.neighbours import IntArray, nearest_among
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_value, optional, whole
 from kdrbench.samples.passes import chunks
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.neighbours import SquaredRows, row_blocks
 from kdrbench.methods import build_method
-from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
+from kdrbench.metric_learning.neighbours import IntArray, nearest_among
 
 
 class Learner(Protocol):

@@ -7,23 +7,15 @@ must therefore stay equal after rounding errors, in whatever coordinates they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.parameters import check_value, whole
-from kdrbench.samples.passes import chunks
 
 IntArray = NDArray[np.intp]
-# Squared distances of some samples to all: a slice of rows -> (rows) x n. An n x n array's ``__getitem__`` is one.
-SquaredRows = Callable[[slice], FloatArray]
-
 # Squared distances closer than this share of the largest in their row are tied.
 TIE_TOLERANCE = 1e-9
-# Entries of a block of rows, which stay in the second-level cache, and the fewest rows, for products to be quick.
-_ENTRIES, _FEWEST = 2**17, 48
 
 
 def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -31,26 +23,6 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     # About the mean, so that features far from zero lose no digits.
     centre = right.mean(axis=0)
     return pairing_block(Pairing.DIFFERENCE, left - centre, right - centre)
-
-
-def row_blocks(n_samples: int, width: int = 1) -> list[slice]:
-    """Return blocks of the rows of an n x n array, of at least ``width`` rows, for products with that many columns."""
-    return chunks(n_samples, max(_ENTRIES // n_samples, width, _FEWEST))
-
-
-def distance_rows(features: FloatArray) -> SquaredRows:
-    """Return the squared distances of the rows of ``features`` (n x d), a block of rows at a time."""
-    centred = features - features.mean(axis=0)
-    squares = np.einsum("ij,ij->i", centred, centred)[:, None]
-    ones = np.ones_like(squares)
-    # |a - b|^2 as one product.
-    left, right = np.hstack([-2.0 * centred, squares, ones]), np.hstack([centred, ones, squares]).T
-
-    def rows_of(rows: slice) -> FloatArray:
-        squared: FloatArray = left[rows] @ right
-        return np.maximum(squared, 0.0, out=squared)
-
-    return rows_of
 
 
 def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:

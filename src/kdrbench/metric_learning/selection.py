@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import FloatArray, Polynomial
+from kdrbench.kernels.neighbours import row_blocks
 from kdrbench.metric_learning.kernel_pca import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
-from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, row_blocks, squared_distances
+from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
 from kdrbench.parameters import check_value, whole
 
 # The 21 that the paper prints: .01 .025 .05 .075 .1 and so on for each power of ten, to 1000.

@@ -38,7 +38,8 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
-from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
+from kdrbench.kernels.family import FloatArray, RelativeGaussian
+from kdrbench.kernels.neighbours import neighbourhood_widths
 from kdrbench.paradigms.embedding import (
     Alternation,
     Degrees,

@@ -19,8 +19,9 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, median_distance
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.neighbours import row_blocks
 from kdrbench.metric_learning import squared_distances
-from kdrbench.metric_learning.neighbours import IntArray, row_blocks
+from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import POSITIVE, whole
 from kdrbench.reduction.common import (
     Components,

@@ -36,6 +36,8 @@ _MOST_ROUNDS = 200
 # Then the iteration continues from its lowest few Ritz vectors: memory stays that of some tens of tangents.
 _MOST_COLUMNS = 40
 _EIGENVALUE_TOLERANCE = 1e-5
+# Of problems that are evaluated approximately it is known to this many times their accuracy.
+_TO_ACCURACY = 10.0
 # What the eigengap must make up for needs fewer digits, and is given up after this many products.
 _TURN_TOLERANCE, _MOST_TURNS = 1e-4, 120
 # This number of products with Phi costs less than Phi itself.
@@ -135,13 +137,20 @@ class Tangents:
         """A cheaper problem nearby, where this one is costly."""
         return self.coarse or self.problem.approximation(self.point)
 
+    @cached_property
+    def accuracy(self) -> float:
+        """The share of the Hessian's scale to which its smallest eigenvalue is sought."""
+        return max(_EIGENVALUE_TOLERANCE, _TO_ACCURACY * self.problem.accuracy(self.point.shape[1]))
+
     def nearby(self) -> Tangents | None:
-        """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
-        if self.approximation is None:
-            return None
-        rougher = self.approximation.approximation(self.point) or self.approximation
-        problem = rougher.subsampled(_SOME_SAMPLES) or rougher
-        return Tangents(problem, self.point, problem.gradient(self.point))
+        """Return the same tangents with a Hessian from some of the samples, where this one is costly or approximate."""
+        near, point = self.approximation, self.point
+        if near is not None:
+            near = near.approximation(point) or near
+            near = near.subsampled(_SOME_SAMPLES) or near
+        elif self.accuracy > _EIGENVALUE_TOLERANCE and (some := self.problem.subsampled(_SOME_SAMPLES)) is not None:
+            near = some.approximation(point) or some
+        return None if near is None else Tangents(near, point, near.gradient(point))
 
     @cached_property
     def complement(self) -> FloatArray:
@@ -213,7 +222,7 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     In closed form where Phi is constant. In a small tangent space the Hessian is formed; in a large one Davidson's
     iteration, preconditioned by ISM's operator, starts from fixed vectors, so that the answer is the same on every run.
     It is an upper bound of the smallest eigenvalue (a Rayleigh quotient). Where it has not settled to
-    ``_EIGENVALUE_TOLERANCE`` of the Hessian's scale after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if
+    :attr:`Tangents.accuracy` after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if
     that is affordable. Where products are costly, the iteration works with some of the samples, and the best
     combination of what it finds is taken. Infinite where there is no tangent (q = d).
     """
@@ -225,8 +234,8 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     if tangents.dimension > DENSE_DIMENSION:
         nearby = tangents.nearby()
         if nearby is not None:
-            return _best_combination(tangents, _lowest(nearby).vectors)
-        pairs = _lowest(tangents)
+            return _best_combination(tangents, _lowest(nearby, tangents.accuracy).vectors)
+        pairs = _lowest(tangents, tangents.accuracy)
         if pairs.residual <= settled_residual(tangents) or tangents.dimension > _AFFORDABLE_DIMENSION:
             return float(pairs.values[0]), pairs.vectors[:, 0].reshape(tangents.point.shape)
     values, vectors = np.linalg.eigh(tangents.hessian)
@@ -240,7 +249,7 @@ def residual_of(tangents: Tangents, value: float, direction: FloatArray) -> floa
 
 def settled_residual(tangents: Tangents) -> float:
     """Return the residual at which an iteration for the smallest eigenvalue has settled."""
-    return 10 * _EIGENVALUE_TOLERANCE * _scale(tangents)
+    return 10 * tangents.accuracy * _scale(tangents)
 
 
 def largest_turn(tangents: Tangents) -> float:
@@ -316,13 +325,12 @@ def _best_combination(tangents: Tangents, columns: FloatArray) -> tuple[float, F
     return float(values[0]), (basis @ vectors[:, 0]).reshape(tangents.point.shape)
 
 
-def _lowest(tangents: Tangents) -> _Ritz:
+def _lowest(tangents: Tangents, accuracy: float) -> _Ritz:
     """Return the lowest eigenvalues of Hess E, Davidson's iteration being preconditioned by ISM's operator."""
     apply = _on_columns(tangents.hessian_vector, tangents)
     solve = _on_columns(tangents.preconditioner.solve, tangents)
     start = solve(_fixed_columns(tangents.point.size, min(_BLOCK, tangents.dimension)))
-    tolerance = _EIGENVALUE_TOLERANCE * _scale(tangents)
-    return _davidson(apply, solve, start, tolerance, tangents.dimension, _MOST_ROUNDS)
+    return _davidson(apply, solve, start, accuracy * _scale(tangents), tangents.dimension, _MOST_ROUNDS)
 
 
 def _on_columns(operator: Operator, tangents: Tangents) -> Operator:
