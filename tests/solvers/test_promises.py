@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation, build_problem, cost_model
+from kdrbench.kernels import Gaussian
+from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import Monitor, SolverOutcome, Status, build_solver, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
@@ -13,7 +16,7 @@ from kdrbench.solvers.geometry.curvature import Tangents, largest_turn, smallest
 from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded import explore
-from support.helpers import random_projection, small_problem, solved
+from support.helpers import random_projection, random_samples, small_problem, solved
 from support.quadratics import Noted, Quadratic
 
 
@@ -130,6 +133,19 @@ def test_the_hessian_agrees_with_differences_of_the_gradient(kernel, permutation
     value, direction = smallest_curvature(tangents)
     assert value == pytest.approx(np.linalg.eigvalsh(hessian)[0], rel=1e-9)
     np.testing.assert_allclose(tangents.hessian_vector(direction), value * direction, atol=1e-8 * size)
+
+
+def test_the_curvature_of_many_samples_is_sought_with_some(monkeypatch):
+    for module, name, value in ((curvature, "DENSE_DIMENSION", 0), (curvature, "_SOME_SAMPLES", 200)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 300)
+    features, labels = random_samples(n_samples=400)
+    objective, projection = TraceObjective(features, Gaussian(3.0), supervised_gamma(labels)), random_projection()
+    exact, near = build_problem(objective), build_problem(objective, Evaluation(tolerance=1e-3))
+    tangents = Tangents(near, projection, near.gradient(projection))
+    spectrum = np.linalg.eigvalsh(Tangents(exact, projection, exact.gradient(projection)).hessian)
+    assert smallest_curvature(tangents)[0] == pytest.approx(spectrum[0], rel=0.02)
+    assert 0 < near.counters.hessian_vector <= 3
 
 
 @pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial", "multiquadric"])

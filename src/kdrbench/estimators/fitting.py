@@ -57,7 +57,7 @@ _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
 _FINE = 1e-7
 # The number of samples that make the start of a fit of more by default, and by how much it grows.
 _FIRST_SAMPLES, _MORE = 2000, 5
-# The ``gain`` of the default solver and tolerance for a Gaussian fit to labels or targets. Measured: 1e-4 may end at a
+# The ``gain`` of the default solver and tolerance for a fit of pairs to labels or targets. Measured: 1e-4 may end at a
 # plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
 _DEFAULT_SOLVER, _GAIN = "ism_converged", 1e-5
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler", "compiled")

@@ -101,10 +101,11 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         Starts of ``multistart``.
     tol : float or None
         The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues. ``None`` is the
-        solver's own. With ``None`` a fit to labels or targets by the default solver with a Gaussian kernel ends as well
-        where F is flat: if q (d - q) > 400, once F(W) - F(0) has grown by at most 1e-5 of itself over five steps. On
-        2000 samples of MNIST (d = 633, q = 10) it then takes 6 s instead of 64 s, for F 1 % lower and the same accuracy
-        of neighbours. ``tol=1e-6`` continues until W is stationary. ``result_.message`` says what ended the fit.
+        solver's own. With ``None`` a fit to labels or targets by the default solver with a kernel of differences, but
+        for ``squared``, ends as well where F is flat: if q (d - q) > 400, once F(W) - F(0) has grown by at most 1e-5 of
+        itself over five steps. On 2000 samples of MNIST (d = 633, q = 10) with a Gaussian it then takes 6 s instead of
+        64 s, for F 1 % lower and the same accuracy of neighbours. ``tol=1e-6`` continues until W is stationary.
+        ``result_.message`` says what ended the fit.
     max_iter : int or None
         Most iterations of the solver, in each round of a clustering; ``None`` is the solver's own.
     random_state : int, RandomState or None
@@ -112,7 +113,8 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, where it changes ``objective_`` by some 1e-8; it is the
-        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given), ``memory_mib``, ``scheduler`` (of a
+        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given, and other kernels of differences are
+        then in single precision), ``memory_mib``, ``scheduler`` (of a
         Dask cluster), ``compiled`` (machine code of numba: where that is installed, the default from 5000 samples but
         for clusterings by a Gaussian). With a tolerance ``objective_`` and ``certificate_`` are exact all the same, or
         from 20,000 samples on accurate to 1e-7 of the trace of the kernel matrix.

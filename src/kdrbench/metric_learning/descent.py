@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.neighbours import distance_rows, row_blocks
@@ -118,8 +119,10 @@ def _learned(
     codes, scale = checked_classes(features, labels), inverse_scale(features)
     # About the mean: objectives know differences only, which are computed from products.
     scaled = scale * (features - features.mean(axis=0))
-    objective, start = learner.objective(scaled, codes), leading_axes(scaled, learner.n_components)
-    projection, iterations = descend(objective, start, maxiter=learner.max_iterations, **options)
+    # Products of blocks are small: threads of BLAS would wait for each other.
+    with one_blas_thread():
+        objective, start = learner.objective(scaled, codes), leading_axes(scaled, learner.n_components)
+        projection, iterations = descend(objective, start, maxiter=learner.max_iterations, **options)
     return scale * projection, iterations
 
 
@@ -236,20 +239,24 @@ class LMNNObjective:
 
         ``squared`` are their distances to all n samples, of which ``own`` are of the class.
         """
-        places, present = np.arange(len(squared)), targets >= 0
+        rows, present = np.arange(len(squared)), targets >= 0
         # Without a target there is no margin.
-        distances = np.where(present, squared[places[:, None], targets], -np.inf)
+        distances = np.where(present, squared[rows[:, None], targets], -np.inf)
         value, weights = float(distances[present].sum()), np.zeros_like(squared)
-        for impostors in (slice(0, own.start), slice(own.stop, None)):
-            for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
-                slack = np.subtract((1.0 + reach)[:, None], squared[:, impostors])
-                violation = float(np.maximum(slack, 0.0, out=slack).sum())
-                derivative = np.multiply(slack > 0.0, self.push, dtype=slack.dtype)
-                weights[:, impostors] -= derivative
-                weights[places[there], column[there]] += derivative.sum(axis=1)[there]
-                value += self.push * violation
-        for column, there in zip(targets.T, present.T, strict=True):
-            weights[places[there], column[there]] += 1.0
+        # Few samples of other classes are nearer than the farthest target and its margin.
+        near = squared < (1.0 + distances.max(axis=1))[:, None]
+        near[:, own] = False
+        impostors = np.flatnonzero(near)
+        of_row, reached = impostors // squared.shape[1], squared.reshape(-1)[impostors]
+        violated = np.zeros(len(impostors), dtype=weights.dtype)
+        for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
+            slack = np.maximum((1.0 + reach)[of_row] - reached, 0.0)
+            value += self.push * float(slack.sum())
+            inside = slack > 0.0
+            violated += inside
+            counts = np.bincount(of_row, inside, len(rows))
+            weights[rows[there], column[there]] += (1.0 + self.push * counts)[there]
+        weights.reshape(-1)[impostors] = -self.push * violated
         return value, weights
 
 

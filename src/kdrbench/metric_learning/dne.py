@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 
+from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.neighbours import SquaredRows, distance_rows, row_blocks
@@ -60,7 +61,9 @@ class DNE:
         """
         codes = checked_classes(features, labels)
         centred = centred_features(features, squared=True)
-        values, vectors = eigh(_scatter(centred, *_neighbours(distance_rows(centred), codes, self.n_neighbours)))
+        # Products of blocks are small: threads of BLAS would wait for each other.
+        with one_blas_thread():
+            values, vectors = eigh(_scatter(centred, *_neighbours(distance_rows(centred), codes, self.n_neighbours)))
         return np.asarray(vectors[:, : self._count(values)])
 
     def _count(self, values: FloatArray) -> int:
