@@ -50,7 +50,8 @@ from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, outside
 from kdrbench.solvers.registry import definition_of, method_of
 
-# From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
+# From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace,
+# and those with other kernels of differences in single precision.
 _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
 # The share to which objective and certificate of many samples are evaluated: the objective then has seven digits, in a
 # fiftieth of the time of all pairs of 100,000 samples.
@@ -177,11 +178,11 @@ class _Search:
         named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
         self.start, self.n_starts = named.get("start"), named.get("starts", 1)
         self.solver = self._solver(method_of(named) or dict(estimator.solver))
-        rough = self._rough_evaluation()
         # Clusterings by a Gaussian hardly take all pairs: loading machine code costs more than it saves.
-        takes_pairs = definitions.paradigm == "supervised" or not definitions.is_gaussian
-        is_large = takes_pairs and known.features.shape[0] >= _ROUGH_SAMPLES
-        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, rough, is_large)
+        takes_few = definitions.paradigm != "supervised" and definitions.is_gaussian
+        is_large = not takes_few and known.features.shape[0] >= _ROUGH_SAMPLES
+        by_default = self._rough_evaluation()
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, by_default, is_large)
         task = build_task(
             definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
         )

@@ -87,8 +87,9 @@ class Evaluation:
     - ``threads`` work side by side, each on one core; results differ by rounding only;
     - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
     - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads;
-    - ``approximates``: panels are in single precision, as an exact problem decides. So they are with a ``tolerance`` of
-      1e-5 or more where no factor or basis has it; alone, exact ones would lose steps to rounding;
+    - ``approximates``: panels are in single precision, as an exact problem or a fit of many samples decides. So
+      they are with a ``tolerance`` of 1e-5 or more where no factor or basis has it; exact ones, alone, would lose steps
+      to rounding;
     - ``compiled``: panels take exponentials and roots in machine code, by numba (the extra ``compiled``). Results
       differ by rounding. Without AVX-512 a gradient with a Gaussian takes .6 of the time, in float32 .7;
     - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.

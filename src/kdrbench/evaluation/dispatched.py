@@ -62,6 +62,7 @@ class DispatchedProblem(Problem):
         # By name, and whether it was requested by that name: the options may then differ.
         self._shared: Shared = {} if shared is None else shared
         self._own: dict[str, Evaluator[Any]] = {}
+        self._plans: dict[int, Plan] = {}
         # The problem that answered last instead of this one, with a prefix for the explanation, or before it.
         self._in_its_place: tuple[str, DispatchedProblem] | None = None
         self._before: DispatchedProblem | None = None
@@ -90,7 +91,9 @@ class DispatchedProblem(Problem):
 
     def plan(self, n_components: int) -> Plan:
         """Return how projections to ``n_components`` are evaluated."""
-        return plan(self.objective, n_components, self.evaluation)
+        if n_components not in self._plans:
+            self._plans[n_components] = plan(self.objective, n_components, self.evaluation)
+        return self._plans[n_components]
 
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
