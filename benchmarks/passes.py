@@ -1,9 +1,9 @@
 """Passes over all pairs of samples beside what this processor allows, as a Markdown table.
 
-    OMP_NUM_THREADS=1 python benchmarks/passes.py           numpy's functions
-    OMP_NUM_THREADS=1 python benchmarks/passes.py --compiled      those in machine code, by numba
+    OMP_NUM_THREADS=1 python benchmarks/passes.py               functions of kernels by numpy
+    OMP_NUM_THREADS=1 python benchmarks/passes.py --compiled    in machine code, by numba
 
-F and its gradient on 10,000 made samples of ten classes in ten components. The floor is what the products of matrices
+F and its gradient on 10,000 random samples of ten classes in ten components. The floor is what the products of matrices
 take at the rate of large ones, and the kernel's function in numpy at the rate of cached arrays. Wall seconds are the
 least of six; the last columns are those with two threads, and how many times as quick these are.
 """

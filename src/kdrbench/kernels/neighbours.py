@@ -57,8 +57,8 @@ def nearest_distances(samples: FloatArray, count: int) -> FloatArray:
         squared = rows_of(rows)
         near = np.argpartition(squared, kept - 1, axis=1)[:, :kept]
         beyond[rows] = np.take_along_axis(squared, near[:, -1:], axis=1)[:, 0] if kept < n_samples else np.inf
-        found = np.linalg.norm(samples[near] - samples[rows][:, None, :], axis=2)
-        distances[rows] = np.sort(found, axis=1)[:, :count]
+        of_candidates = np.linalg.norm(samples[near] - samples[rows][:, None, :], axis=2)
+        distances[rows] = np.sort(of_candidates, axis=1)[:, :count]
     lengths = np.square(samples - samples.mean(axis=0)).sum(axis=1)
     rounding = 4.0 * (n_features + 2) * np.finfo(float).eps * float(lengths.max())
     unsure = np.flatnonzero(~(np.square(distances[:, -1]) <= beyond - rounding))

@@ -7,7 +7,8 @@
 3. Finish: steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most
    ``tolerance``; limited-memory BFGS in large tangent spaces, trust-region Newton in small ones.
 4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -1e-6 relative to
-   2 |W' Phi W|, W is a saddle. A step along its eigenvector increases F, and step 3 continues from there.
+   2 |W' Phi W|, W is a saddle. A step along its eigenvector increases F, and step 3 continues from there. Where the
+   problem is approximate, that eigenvalue is sought to ten times its accuracy only.
 
 With a ``gain`` (for use where W need not be exact), in tangent spaces of more than 400 dimensions, steps 1 and 3 end as
 well where F(W) - F(0) has grown by at most that share of itself over the last five steps. Step 3 is then limited-memory

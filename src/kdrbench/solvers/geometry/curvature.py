@@ -222,8 +222,8 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     In closed form where Phi is constant. In a small tangent space the Hessian is formed; in a large one Davidson's
     iteration, preconditioned by ISM's operator, starts from fixed vectors, so that the answer is the same on every run.
     It is an upper bound of the smallest eigenvalue (a Rayleigh quotient). Where it has not settled to
-    :attr:`Tangents.accuracy` after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if
-    that is affordable. Where products are costly, the iteration works with some of the samples, and the best
+    :attr:`Tangents.accuracy` after ``_MOST_ROUNDS`` rounds, the Hessian is formed after all if that is affordable.
+    Where products are costly, or the problem is approximate, the iteration works with some of the samples, and the best
     combination of what it finds is taken. Infinite where there is no tangent (q = d).
     """
     if tangents.dimension == 0:
