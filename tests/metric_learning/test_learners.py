@@ -44,10 +44,10 @@ def test_dne_without_a_negative_eigenvalue_keeps_the_smallest():
 
 
 @pytest.mark.usefixtures("blocks_of_rows")
-def test_nca_is_its_definition_and_its_gradient_the_derivative():
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_nca_is_its_definition_and_its_gradient_the_derivative(n_components):
     features, labels = small()
-    rng = np.random.default_rng(1)
-    projection, direction = rng.standard_normal((3, 2)), rng.standard_normal((3, 2))
+    projection, direction = np.random.default_rng(1).standard_normal((2, 3, n_components))
     value, gradient = nca_objective(projection, features, labels)
     assert value == pytest.approx(nca_by_loops(projection, features, labels), rel=1e-13)
     ahead, behind = (nca_by_loops(projection + step * direction, features, labels) for step in (1e-5, -1e-5))

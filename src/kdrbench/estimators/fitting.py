@@ -476,11 +476,12 @@ def on_demand_of(learned: Learned) -> OnDemand:
     lowest = result.lowest if np.array_equal(result.projection, projection) else None
     n_features, n_components = projection.shape
     objective = problem.objective
+    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
+    if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
+        now = OnDemand(problem, objective.features, projection, lowest)
+        now.certificate()
+        return now
     if isinstance(objective.features, np.ndarray) and objective.features.size <= _COPIED:
         objective = replace(objective, features=objective.features.copy())
     # Without what the fit holds of the data, such as copies in single precision.
-    later = OnDemand(build_problem(objective, problem.evaluation), objective.features, projection, lowest)
-    is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
-    if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
-        later.certificate()
-    return later
+    return OnDemand(build_problem(objective, problem.evaluation), objective.features, projection, lowest)

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from sys import getsizeof
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
@@ -33,6 +34,10 @@ _ROUNDING = 2.0
 _SQUARES = 3
 # Means beyond this many standard deviations cost kernels of differences digits.
 _OFFSET = 100.0
+# Up to this share of features that depend on others, their orthogonal complement is formed from the dependences.
+_FEW = 0.25
+# Entries that differ relatively by less than this are equal.
+_TIE = 1e-6
 # What orthonormal columns keep of their length in the span, at least, to be a start there.
 _LEAST_PART = 1e-6
 
@@ -42,13 +47,15 @@ class FeatureSpan:
     """An r-dimensional span of d features: ``basis`` B is d x r, or ``None`` for all of them.
 
     ``mean`` is what is subtracted from samples first, if anything. ``constant`` are the places of features that do not
-    vary (for kernels of dot products: that are zero).
+    vary (for kernels of dot products: that are zero). ``reflector`` is what B is made of where it is nearly as large as
+    all features.
     """
 
     n_features: int
     constant: NDArray[np.intp]
     mean: FloatArray | None = None
     basis: FloatArray | None = None
+    reflector: _Reflector | None = None
 
     @property
     def rank(self) -> int:
@@ -59,13 +66,14 @@ class FeatureSpan:
         """Return B'(x - mean) for each sample, where the samples are; the features themselves where that is x."""
         if self.mean is None and self.basis is None:
             return features
-        mean = np.zeros(self.n_features) if self.mean is None else self.mean
         if isinstance(features, Samples):
-            return _LoweredSamples(features, mean, np.eye(self.n_features) if self.basis is None else self.basis)
+            return _LoweredSamples(features, self)
         device = Device.of(features)
-        centred = features if self.mean is None else features - contiguous(device.up(mean), features.dtype)
+        centred = features if self.mean is None else features - contiguous(device.up(self.mean), features.dtype)
         if self.basis is None:
             return centred
+        if self.reflector is not None:
+            return self.reflector.applied(centred)
         return contiguous(centred @ contiguous(device.up(self.basis), features.dtype), features.dtype)
 
     def restricted(self, projection: FloatArray, count: int) -> FloatArray:
@@ -106,29 +114,51 @@ class FeatureSpan:
         return replace(learned, projection=self.lift(learned.projection, count), result=result)
 
 
-class _LoweredSamples(Samples):
-    """B'(x - mean) of other samples, made when they are read; ``basis`` B is d x r."""
+class _Reflector(NamedTuple):
+    """B, the columns at ``places`` of the block reflector I - 2 U (U'U)^-1 U', for U with far fewer columns than rows.
 
-    def __init__(self, samples: Samples, mean: FloatArray, basis: FloatArray) -> None:
-        self.shape, self.dtype = (samples.shape[0], basis.shape[1]), np.dtype(np.float64)
+    ``right`` is 2 (U'U)^-1 times the transposed rows of U at ``places``.
+    """
+
+    places: NDArray[np.intp]
+    left: FloatArray
+    right: FloatArray
+
+    def applied(self, features: Any) -> Any:
+        """Return X B = X_places - (X U) ``right``."""
+        device = Device.of(features)
+        left, right = (contiguous(device.up(one), features.dtype) for one in (self.left, self.right))
+        product = device.xp.take(features, device.up(self.places), axis=1)
+        product -= (features @ left) @ right
+        return contiguous(product, features.dtype)
+
+    def basis(self) -> FloatArray:
+        """Return B."""
+        return cast(FloatArray, self.applied(np.eye(len(self.left))))
+
+
+class _LoweredSamples(Samples):
+    """B'(x - mean) of other samples, made when they are read."""
+
+    def __init__(self, samples: Samples, span: FeatureSpan) -> None:
+        self.shape, self.dtype = (samples.shape[0], span.rank), np.dtype(np.float64)
         self.in_order, self.labels = samples.in_order, samples.labels
-        self._samples, self._mean, self._basis = samples, mean, basis
+        self._samples, self._span = samples, span
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + getsizeof(self._samples)
 
     def part(self, rows: slice) -> Samples:
         """Return some of the samples, numbered from 0."""
-        return _LoweredSamples(self._samples.part(rows), self._mean, self._basis)
+        return _LoweredSamples(self._samples.part(rows), self._span)
 
     def place(self, blocks: Sequence[slice], cluster: Cluster) -> list[Any]:
         """Return futures of blocks, which are lowered where they are."""
-        lowered = partial(_LoweredSamples, mean=self._mean, basis=self._basis)
-        return cluster.make(lowered, cluster.placed(self._samples, blocks))
+        return cluster.make(partial(_LoweredSamples, span=self._span), cluster.placed(self._samples, blocks))
 
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
-        return np.ascontiguousarray((self._samples.rows(rows) - self._mean) @ self._basis)
+        return np.ascontiguousarray(self._span.lower(self._samples.rows(rows)))
 
 
 def precision_of(features: Any, dtype: Any) -> float:
@@ -166,21 +196,55 @@ def span_of(
     # Rounding of the columns of a direction is as much of its variance.
     noise = (_ROUNDING * precision * largest[varies] / deviations) ** 2
     kept = values > np.maximum(_DEPENDENT * values.max(), vectors.T**2 @ noise)
-    basis = _row_space(vectors[:, kept | (values == values.max())], lengths)
+    kept |= values == values.max()
     far = of_differences and bool((np.abs(mean[varies]) > _OFFSET * deviations).any())
-    if len(basis) == basis.shape[1] == n_features:
+    if kept.sum() == n_features:
         return FeatureSpan(n_features, constant, mean if far else None)
-    lifted = np.zeros((n_features, basis.shape[1]))
-    lifted[varies] = basis
-    return FeatureSpan(n_features, constant, mean if of_differences else None, lifted)
+    centre = mean if of_differences else None
+    places = np.flatnonzero(varies)
+    n_dependent = len(places) - kept.sum()
+    if len(kept) == len(places) and n_dependent <= _FEW * len(places):
+        reflector = _without(_null_space(vectors[:, ~kept], lengths), places, n_features)
+        return FeatureSpan(n_features, constant, centre, reflector.basis(), reflector)
+    basis = np.zeros((n_features, kept.sum()))
+    basis[varies] = _row_space(vectors[:, kept], lengths)
+    return FeatureSpan(n_features, constant, centre, basis)
 
 
 def _row_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
     """Return an orthonormal basis (d x r) of the row space of columns, given that of these scaled to length one."""
-    if vectors.shape[1] == len(vectors):
-        return np.eye(len(vectors))
     basis = orthonormalised(lengths[:, None] / lengths.max() * vectors)
     return _heaviest_on_first_axes(basis, basis.shape[1])
+
+
+def _null_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Return an orthonormal basis (d x k) of the null space of columns, given that of these scaled to length one."""
+    scaled = lengths.min() / lengths[:, None] * vectors
+    # Rows in descending order and pivots keep the digits of rows that are small beside others.
+    order = np.argsort(-np.abs(scaled).max(axis=1, initial=0.0), kind="stable")
+    basis = np.empty_like(scaled)
+    basis[order] = scipy.linalg.qr(scaled[order], mode="economic", pivoting=True)[0]
+    return np.asarray(basis)
+
+
+def _without(null: FloatArray, places: NDArray[np.intp], n_features: int) -> _Reflector:
+    """Return the basis of what is orthogonal to ``null`` (N, of the features at ``places``), a function of N's span.
+
+    The reflector moves the span of N to that of k axes, those where it is heaviest: with their rows N_1 = P S, P
+    orthogonal and S positive, U is N with P added to these rows (Schreiber and Parlett, SIAM Journal on Numerical
+    Analysis 25, 1988).
+    """
+    n_null = null.shape[1]
+    # Of equal weights those on the first axes count as larger.
+    preferred = null * (1.0 - _TIE * np.arange(len(null)) / len(null))[:, None]
+    moved = np.sort(scipy.linalg.qr(preferred.T, mode="r", pivoting=True)[1][:n_null])
+    first, _, second = np.linalg.svd(null[moved])
+    left = np.zeros((n_features, n_null))
+    left[places] = null
+    left[places[moved]] += first @ second
+    others = np.delete(places, moved)
+    right = 2.0 * np.linalg.solve(left.T @ left, left[others].T)
+    return _Reflector(others, left, np.asarray(right, dtype=float))
 
 
 def _heaviest_on_first_axes(basis: FloatArray, count: int) -> FloatArray:
@@ -220,8 +284,8 @@ def _correlations(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return eigenvalues and eigenvectors of Z'Z, Z the columns at ``places`` scaled to length one, and their lengths.
 
-    Columns are first centred and divided by ``unit``, of which lengths are multiples. Eigenvalues are those of Z where
-    it has no more rows than columns: Z'Z would be larger.
+    Columns are first centred and divided by ``unit``, of which lengths are multiples. Where Z has no more rows
+    than columns they are those of ZZ', which is smaller, of which dependent directions are left out.
     """
     n_samples, count = features.shape[0], len(places)
     if isinstance(features, Samples):
@@ -231,8 +295,10 @@ def _correlations(
     if n_samples <= count:
         rows = np.concatenate([_on_host(values) for values in scaled])
         lengths = np.linalg.norm(rows, axis=0)
-        _, sizes, right = np.linalg.svd(rows / lengths, full_matrices=False)
-        return sizes**2, right.T, lengths
+        rows /= lengths
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        apart = values > _DEPENDENT * values[-1]
+        return values[apart], rows.T @ (vectors[:, apart] / np.sqrt(values[apart])), lengths
     moment = np.zeros((count, count))
     for values in scaled:
         moment += _on_host(values.T @ values)
@@ -243,7 +309,10 @@ def _correlations(
 
 def _scaled(values: Any, mean: FloatArray, unit: FloatArray, places: NDArray[np.intp]) -> Any:
     device = Device.of(values)
-    return (device.xp.take(values, device.up(places), axis=1) - device.up(mean[places])) / device.up(unit[places])
+    taken = values if len(places) == len(mean) else device.xp.take(values, device.up(places), axis=1)
+    scaled = taken - device.up(mean[places])
+    scaled /= device.up(unit[places])
+    return scaled
 
 
 def _on_host(array: Any) -> FloatArray:

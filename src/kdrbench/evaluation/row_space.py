@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, HostRows, contiguous, row_chunks
 from kdrbench.kernels.family import FloatArray
@@ -26,12 +27,11 @@ _FEWEST_FEATURES = 64
 
 def row_space_of(features: FloatArray) -> RowSpace | None:
     """Return Q (d x r) and X Q, or ``None`` where it would save little."""
-    device = Device.of(features)
-    largest = [device.xp.max(device.xp.abs(features[rows, :]), axis=0) for rows in row_chunks(*features.shape)]
-    used = np.flatnonzero(np.max([device.down(part) for part in largest], axis=0))
     n_samples, n_features = features.shape
-    if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
+    most = int(_WORTH * n_features)
+    if n_features < _FEWEST_FEATURES or (used := _used(features, most if n_samples > most else n_features)) is None:
         return None
+    device = Device.of(features)
     if len(used) <= n_samples:
         axes = np.zeros((n_features, len(used)))
         axes[used, np.arange(len(used))] = 1.0
@@ -48,6 +48,16 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
     basis[used] = within[:, :rank]
     inside[pivots] = triangle[:rank].T
     return RowSpace(basis, inside)
+
+
+def _used(features: FloatArray, most: int) -> NDArray[np.intp] | None:
+    """Return the features that are not zero everywhere; ``None`` for none of them, or more than ``most``."""
+    device, used = Device.of(features), np.zeros(features.shape[1], dtype=bool)
+    for rows in row_chunks(*features.shape):
+        used |= device.down(device.xp.any(features[rows, :] != 0.0, axis=0)).astype(bool)
+        if np.count_nonzero(used) > most:
+            return None
+    return np.flatnonzero(used) if used.any() else None
 
 
 def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:

@@ -150,7 +150,7 @@ def _line(
 def _exponential(
     rate: float, argument: FloatArray, orders: tuple[int, ...], spare: FloatArray | None, compiled: bool = False
 ) -> Derivatives:
-    values = _compiled("exponential", argument) if compiled else _applied(namespace_of(argument).exp, argument)
+    values = _compiled("exponential", argument) if compiled else _normal_exponential(argument)
     for order in orders:
         yield rate**order, values
 
@@ -206,6 +206,19 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
 def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
     """Return a function of the argument, in its memory but on a device."""
     return function(argument) if is_device_array(argument) else function(argument, out=argument)
+
+
+def _normal_exponential(argument: FloatArray) -> FloatArray:
+    """Return exp(a), or 0 where that would be subnormal: such numbers make what uses them ten times as slow."""
+    if is_device_array(argument) or not argument.min(initial=0.0) < (least := _least_exponent(argument)):
+        return _applied(namespace_of(argument).exp, argument)
+    is_normal = argument >= least
+    np.exp(np.maximum(argument, least, out=argument), out=argument)
+    return np.multiply(argument, is_normal, out=argument)
+
+
+def _least_exponent(argument: FloatArray) -> float:
+    return float(np.log(np.finfo(argument.dtype).tiny))
 
 
 def _compiled(name: str, argument: FloatArray) -> FloatArray:

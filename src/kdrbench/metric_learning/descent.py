@@ -21,29 +21,38 @@ from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_val
 
 # Samples from which on their pairs are summed in single precision.
 _MANY = 5000
+# The share of the smallest normal number's logarithm below which exponents of chances are cut.
+_FARTHEST = 0.45
 # A to f(A) and its gradient.
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 class PairSums:
-    """Sums over pairs of projected samples V (n x d), whose ``order`` is class after class.
+    """Sums over pairs with weights w of samples X (n x D) projected to V = XA, whose ``order`` is class after class.
 
     Classes come as they first appear: what they are called changes no rounding. Many samples are in float32, which
     gives sums six or seven digits in half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end
-    at 1e-5 of the objective. ``squared`` gives rows of their squared distances.
+    at 1e-5 of the objective. ``squared`` gives rows of the squared distances of V.
+
+    The columns C of products are those of X, of which sums over rows of w suffice since w V = (w X) A; with more than
+    twice as many features as components they are those of V, and sums over columns of w are taken as well.
     """
 
-    def __init__(self, projected: FloatArray, codes: IntArray) -> None:
+    def __init__(self, features: FloatArray, projection: FloatArray, codes: IntArray) -> None:
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         classes = np.argsort(np.argsort(first))[inverse]
         self.order = np.argsort(classes, kind="stable")
         self._classes, self._ends = classes[self.order], [0, *np.cumsum(np.bincount(classes)).tolist()]
-        samples = projected[self.order]
-        samples = samples.astype(np.float32) if len(samples) >= _MANY else samples
-        self.squared = distance_rows(samples)
+        self._samples, self._projection = features[self.order], projection
+        self._projected = self._samples @ projection
+        dtype = np.float32 if len(features) >= _MANY else np.float64
+        self.squared = distance_rows(self._projected.astype(dtype))
+        self._is_of_features = features.shape[1] <= 2 * projection.shape[1]
+        columns = self._samples if self._is_of_features else self._projected
         # With ones, so that products give the sums of weights, too.
-        self._columns = np.column_stack([samples, np.ones(len(samples), dtype=samples.dtype)])
-        self._sum = np.zeros(self._columns.shape)
+        self._columns: FloatArray = np.column_stack([columns, np.ones(len(columns))]).astype(dtype)
+        self._turned: FloatArray = self._columns[:, -1:] if self._is_of_features else self._columns
+        self._sums, self._turned_sums = np.zeros(self._columns.shape), np.zeros(self._turned.shape)
 
     def parts(self, block: slice) -> Iterator[tuple[slice, slice]]:
         """Yield for each class its rows in a block of rows, and all its rows."""
@@ -51,17 +60,25 @@ class PairSums:
             own = slice(self._ends[code], self._ends[code + 1])
             yield slice(max(block.start, own.start), min(block.stop, own.stop)), own
 
-    def add(self, rows: slice, weights: FloatArray) -> None:
-        """Add what these rows of weights w bring, (rows) x n."""
-        self._sum[rows] += weights @ self._columns
-        self._sum += weights.T @ self._columns[rows]
+    def products(self, weights: FloatArray, those: slice) -> FloatArray:
+        """Return the sums over some columns of rows of weights, times C and one."""
+        return np.asarray(weights @ self._columns[those])
 
-    def gradient(self, features: FloatArray) -> FloatArray:
-        """Return 2 X'S V for ``features`` X in their own order, and S the :func:`laplacian` of w, which is not made."""
-        products, sums = self._sum[:, :-1], self._sum[:, -1:]
-        moved = np.empty(products.shape)
-        moved[self.order] = sums * self._columns[:, :-1] - products
-        return np.asarray(2.0 * features.T @ moved)
+    def add(self, rows: slice, those: slice, weights: FloatArray, products: FloatArray, scale: FloatArray) -> None:
+        """Add w = diag(``scale``) ``weights``, (rows) x (columns), of which the ``products`` are known."""
+        self._sums[rows] += scale * products
+        self._turned_sums[those] += weights.T @ (scale * self._turned[rows])
+
+    def gradient(self) -> FloatArray:
+        """Return 2 X'S V, S the :func:`laplacian` of w, which is not made."""
+        ends = self._sums[:, -1:] + self._turned_sums[:, -1:]
+        if self._is_of_features:
+            products = self._sums[:, :-1]
+            turned = products.T @ self._projected
+            moved = ends * self._projected - products @ self._projection
+            return np.asarray(2.0 * (self._samples.T @ moved - turned))
+        moved = ends * self._projected - self._sums[:, :-1] - self._turned_sums[:, :-1]
+        return np.asarray(2.0 * self._samples.T @ moved)
 
 
 def inverse_scale(features: FloatArray) -> float:
@@ -172,26 +189,30 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
     minimised. Memory is O(n d). From 5000 samples on pairs are summed in float32, to six digits of f.
     """
-    projected, value = features @ projection, 0.0
     # Class after class, so that those of one's own are side by side.
-    sums = PairSums(projected, codes)
-    for rows in row_blocks(*projected.shape):
-        chances = sums.squared(rows)
-        chances[np.arange(len(chances)), np.arange(rows.start, rows.stop)] = np.inf
+    sums, value, n_samples = PairSums(features, projection, codes), 0.0, len(features)
+    for block in row_blocks(n_samples, projection.shape[1]):
+        # exp(-d_ij) times what makes the largest of a row one.
+        chances = sums.squared(block)
+        chances[np.arange(len(chances)), np.arange(block.start, block.stop)] = np.inf
         np.subtract(chances.min(axis=1, keepdims=True), chances, out=chances)
+        # Products of two of them then stay normal numbers: others take a hundred times as long to multiply.
+        np.maximum(chances, _FARTHEST * np.log(np.finfo(chances.dtype).tiny), out=chances)
         np.exp(chances, out=chances)
-        chances /= chances.sum(axis=1, keepdims=True)
-        for here, of_class in sums.parts(rows):
-            mine = chances[here.start - rows.start : here.stop - rows.start]
-            own = mine[:, of_class]
-            rights = own.sum(axis=1, keepdims=True)
+        chances[np.arange(len(chances)), np.arange(block.start, block.stop)] = 0.0
+        for rows, own in sums.parts(block):
+            mine = chances[rows.start - block.start : rows.stop - block.start]
+            others = slice(0, own.start), slice(own.stop, n_samples)
+            right, *wrong = (sums.products(mine[:, those], those) for those in (own, *others))
+            total = right[:, -1:] + wrong[0][:, -1:] + wrong[1][:, -1:]
+            rights = right[:, -1:] / total
             value -= float(rights.sum())
-            # w = p (1[same class] - rights).
-            held = own * (1.0 - rights)
-            mine *= -rights
-            own[...] = held
-        sums.add(rows, chances)
-    return value, sums.gradient(features)
+            # w = p (1[same class] - rights), p the chances over their total; 1 - rights from what is wrong.
+            wrongs = (wrong[0][:, -1:] + wrong[1][:, -1:]) / total
+            sums.add(rows, own, mine[:, own], right, wrongs / total)
+            for those, products in zip(others, wrong, strict=True):
+                sums.add(rows, those, mine[:, those], products, -rights / total)
+    return value, sums.gradient()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,17 +241,17 @@ class LMNNObjective:
 
         From 5000 samples on pairs are summed in float32, to six digits of f.
         """
-        columns, value = self.features @ projection, 0.0
         # Class after class, so that the impostors of a class are side by side.
-        sums = PairSums(columns, self.codes)
+        sums, value = PairSums(self.features, projection, self.codes), 0.0
         places = np.argsort(sums.order)
         targets = np.where(self.targets >= 0, places[self.targets], -1)[sums.order]
-        for block in row_blocks(*columns.shape):
+        every = slice(0, len(self.features))
+        for block in row_blocks(len(self.features), projection.shape[1]):
             for rows, own in sums.parts(block):
                 here, weights = self._rows(sums.squared(rows), targets[rows], own)
-                sums.add(rows, weights)
+                sums.add(rows, every, weights, sums.products(weights, every), np.ones((len(weights), 1), weights.dtype))
                 value += here
-        gradient = sums.gradient(self.features)
+        gradient = sums.gradient()
         gradient += 2.0 * self.regularisation * projection
         return value + self.regularisation * float(np.square(projection).sum()), gradient
 
