@@ -25,7 +25,7 @@ from kdrbench.estimators.on_demand import OnDemand, objective_shares
 from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.estimators.targets import CONTINUOUS
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.evaluation.cost_model import plan
+from kdrbench.evaluation.cost_model import SUMS_SAMPLES, plan
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
@@ -53,14 +53,16 @@ from kdrbench.solvers.registry import definition_of, method_of
 # From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace,
 # and those with other kernels of differences in single precision.
 _ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
+# The share for labels where sums over classes take over: gradients of rougher ones lead to steps along which F falls.
+_ROUGH_SUMS = 1e-5
 # The share to which objective and certificate of many samples are evaluated: the objective then has seven digits, in a
 # fiftieth of the time of all pairs of 100,000 samples.
 _FINE = 1e-7
 # The number of samples that make the start of a fit of more by default, and by how much it grows.
 _FIRST_SAMPLES, _MORE = 2000, 5
 # The ``gain`` of the default solver and tolerance for a fit of pairs to labels or targets. Measured: 1e-4 may end at a
-# plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps.
-_DEFAULT_SOLVER, _GAIN = "ism_converged", 1e-5
+# plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps. It suffices for the W of some samples.
+_DEFAULT_SOLVER, _GAIN, _GAIN_OF_SOME = "ism_converged", 1e-5, 1e-4
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler", "compiled")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
@@ -210,7 +212,10 @@ class _Search:
         """Return how kernels of pairs are evaluated by default: Gaussians by a factor, others in single precision."""
         if not (self.definitions.takes_pairs and self._is_rough()):
             return {}
-        return {"tolerance": _ROUGH} if self.definitions.is_gaussian else {"approximates": True}
+        if not self.definitions.is_gaussian:
+            return {"approximates": True}
+        takes_sums = self.definitions.paradigm == "supervised" and self.known.features.shape[0] >= SUMS_SAMPLES
+        return {"tolerance": _ROUGH_SUMS if takes_sums else _ROUGH}
 
     def _is_rough(self) -> bool:
         """Return whether there are many samples, of which nothing more exact is asked for than default."""
@@ -281,7 +286,7 @@ class _Search:
         if not (is_large and is_plain and self._ends_early()):
             return None
         known, settings = np.asarray(self.known.of_samples), self.definitions.settings
-        start, solver, count = None, self.solver, _FIRST_SAMPLES
+        start, solver, count = None, replace(cast(Any, self.solver), gain=_GAIN_OF_SOME), _FIRST_SAMPLES
         while count <= len(features) // 2:
             rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], count, np.random.default_rng(0))
             task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)

@@ -22,6 +22,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.paradigms import Learned
 from kdrbench.samples import Cluster, Samples
+from kdrbench.samples.passes import chunks
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside, with_fixed_signs
 
 # A direction whose share of the largest variance of scaled columns is below this is rounding.
@@ -34,6 +35,8 @@ _ROUNDING = 2.0
 _SQUARES = 3
 # Means beyond this many standard deviations cost kernels of differences digits.
 _OFFSET = 100.0
+# Samples at a time whose coordinates are made: their entries stay in a cache.
+_ROWS = 256
 # Up to this share of features that depend on others, their orthogonal complement is formed from the dependences.
 _FEW = 0.25
 # Entries that differ relatively by less than this are equal.
@@ -68,12 +71,20 @@ class FeatureSpan:
             return features
         if isinstance(features, Samples):
             return _LoweredSamples(features, self)
+        if is_device_array(features):
+            return self._lowered(features)
+        lowered = np.empty((len(features), self.rank), features.dtype)
+        for rows in chunks(len(features), _ROWS):
+            lowered[rows] = self._lowered(features[rows])
+        return lowered
+
+    def _lowered(self, features: Any) -> Any:
         device = Device.of(features)
         centred = features if self.mean is None else features - contiguous(device.up(self.mean), features.dtype)
-        if self.basis is None:
-            return centred
         if self.reflector is not None:
             return self.reflector.applied(centred)
+        if self.basis is None:
+            return centred
         return contiguous(centred @ contiguous(device.up(self.basis), features.dtype), features.dtype)
 
     def restricted(self, projection: FloatArray, count: int) -> FloatArray:

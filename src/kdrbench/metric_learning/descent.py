@@ -34,8 +34,8 @@ class PairSums:
     gives sums six or seven digits in half the time. Less than a step of L-BFGS gains is lost: steps are counted, or end
     at 1e-5 of the objective. ``squared`` gives rows of the squared distances of V.
 
-    The columns C of products are those of X, of which sums over rows of w suffice since w V = (w X) A; with more than
-    twice as many features as components they are those of V, and sums over columns of w are taken as well.
+    The columns C of products are columns of X, of which sums over rows of w suffice since w V = (w X) A; with more than
+    twice as many features as components they are columns of V, and sums over columns of w are taken as well.
     """
 
     def __init__(self, features: FloatArray, projection: FloatArray, codes: IntArray) -> None:
@@ -60,14 +60,14 @@ class PairSums:
             own = slice(self._ends[code], self._ends[code + 1])
             yield slice(max(block.start, own.start), min(block.stop, own.stop)), own
 
-    def products(self, weights: FloatArray, those: slice) -> FloatArray:
+    def products(self, weights: FloatArray, columns: slice) -> FloatArray:
         """Return the sums over some columns of rows of weights, times C and one."""
-        return np.asarray(weights @ self._columns[those])
+        return np.asarray(weights @ self._columns[columns])
 
-    def add(self, rows: slice, those: slice, weights: FloatArray, products: FloatArray, scale: FloatArray) -> None:
+    def add(self, rows: slice, columns: slice, weights: FloatArray, products: FloatArray, scale: FloatArray) -> None:
         """Add w = diag(``scale``) ``weights``, (rows) x (columns), of which the ``products`` are known."""
         self._sums[rows] += scale * products
-        self._turned_sums[those] += weights.T @ (scale * self._turned[rows])
+        self._turned_sums[columns] += weights.T @ (scale * self._turned[rows])
 
     def gradient(self) -> FloatArray:
         """Return 2 X'S V, S the :func:`laplacian` of w, which is not made."""
@@ -189,7 +189,7 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
     minimised. Memory is O(n d). From 5000 samples on pairs are summed in float32, to six digits of f.
     """
-    # Class after class, so that those of one's own are side by side.
+    # Class after class, so that samples of a class are side by side.
     sums, value, n_samples = PairSums(features, projection, codes), 0.0, len(features)
     for block in row_blocks(n_samples, projection.shape[1]):
         # exp(-d_ij) times what makes the largest of a row one.
@@ -203,15 +203,15 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
         for rows, own in sums.parts(block):
             mine = chances[rows.start - block.start : rows.stop - block.start]
             others = slice(0, own.start), slice(own.stop, n_samples)
-            right, *wrong = (sums.products(mine[:, those], those) for those in (own, *others))
+            right, *wrong = (sums.products(mine[:, columns], columns) for columns in (own, *others))
             total = right[:, -1:] + wrong[0][:, -1:] + wrong[1][:, -1:]
             rights = right[:, -1:] / total
             value -= float(rights.sum())
             # w = p (1[same class] - rights), p the chances over their total; 1 - rights from what is wrong.
             wrongs = (wrong[0][:, -1:] + wrong[1][:, -1:]) / total
             sums.add(rows, own, mine[:, own], right, wrongs / total)
-            for those, products in zip(others, wrong, strict=True):
-                sums.add(rows, those, mine[:, those], products, -rights / total)
+            for columns, products in zip(others, wrong, strict=True):
+                sums.add(rows, columns, mine[:, columns], products, -rights / total)
     return value, sums.gradient()
 
 

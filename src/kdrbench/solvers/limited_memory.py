@@ -35,7 +35,7 @@ from kdrbench.solvers.monitor import Monitor
 # Given W and a tangent g at W, returns M^-1 g; symmetric and positive definite on tangents.
 Preconditioner = Callable[[FloatArray, FloatArray], FloatArray]
 
-_SUFFICIENT, _MOST_TRIALS = 1e-4, 30
+_SUFFICIENT, MOST_TRIALS = 1e-4, 30
 # Bounds of the factor by which a trial is shortened.
 _SHORTEST, _LONGEST = 0.1, 0.5
 _CAUTION = 1e-8
@@ -58,8 +58,9 @@ class QuasiNewtonSearch:
         gradient: FloatArray,
         *,
         preconditioner: Preconditioner | None = None,
+        most_trials: int = MOST_TRIALS,
     ) -> None:
-        self.problem, self._preconditioner = problem, preconditioner
+        self.problem, self._preconditioner, self._most_trials = problem, preconditioner, most_trials
         self._memory = _Memory(_PAIRS)
         self._waited, self._best, self._highest = 0, np.inf, value
         self._move_to(point, value, gradient)
@@ -94,7 +95,7 @@ class QuasiNewtonSearch:
         # What a step of length one promises may be hidden by the rounding of F; it is taken all the same.
         slack = noise if -slope <= noise else 0.0
         length = min(1.0, 1.0 / max(float(np.linalg.norm(direction, 2)), 1e-300))
-        for _ in range(_MOST_TRIALS if slope < 0.0 else 0):
+        for _ in range(self._most_trials if slope < 0.0 else 0):
             candidate = retracted(self.point, length * direction)
             # Together: more than nine of ten first trials are accepted.
             value, gradient = self.problem.value_and_gradient(candidate)

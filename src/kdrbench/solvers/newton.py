@@ -45,7 +45,7 @@ from kdrbench.solvers.geometry.stiefel import (
     require_finite,
     rounding_of,
 )
-from kdrbench.solvers.limited_memory import QuasiNewtonSearch
+from kdrbench.solvers.limited_memory import MOST_TRIALS, QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
 
 # From this dimension of the tangent space on, some tens of gradients cost less than a few Hessians or their products.
@@ -170,10 +170,12 @@ class NewtonSearch:
         return self._held_model
 
 
-def quasi_newton_from(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
+def quasi_newton_from(
+    problem: Problem, point: FloatArray, surrogate: FloatArray, most_trials: int = MOST_TRIALS
+) -> QuasiNewtonSearch:
     """Return steps of limited-memory BFGS from W, preconditioned by Phi of a W near it."""
-    inverse = IsmPreconditioner(surrogate, point).solve_at
-    return QuasiNewtonSearch(problem, point, *problem.value_and_gradient(point), preconditioner=inverse)
+    inverse, found = IsmPreconditioner(surrogate, point).solve_at, problem.value_and_gradient(point)
+    return QuasiNewtonSearch(problem, point, *found, preconditioner=inverse, most_trials=most_trials)
 
 
 class ModelStep(NamedTuple):

@@ -47,6 +47,7 @@ from kdrbench.solvers.geometry.stiefel import (
     relative_stationarity,
     subspace_turn,
 )
+from kdrbench.solvers.limited_memory import MOST_TRIALS
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.newton import CURVATURE_TOLERANCE, QUASI_NEWTON_DIMENSION, NewtonSearch, quasi_newton_from
 from kdrbench.solvers.registry import build_solver
@@ -69,6 +70,8 @@ _ROUGH = 1e-2
 # Steps of exploration that rank starts. Measured: alternatives by multiquadric, Gaussian and linear kernels of 9 draws
 # end at the same F, to four digits, after 5, 10, 20 and 200 steps; 200 take up to 2.2 times as long.
 _ROUGH_STEPS = 10
+# Trials of a step where F and its gradient are approximate: along some directions F falls however short the step.
+_TRIALS = 4
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
 # Iterates cycle where the subspace is back at an earlier one, of this many, to within this share of its last turn. No
@@ -224,9 +227,11 @@ class SafeguardedISM(Options):
     ) -> tuple[FloatArray, float, SolverOutcome | None]:
         """Return the W where F hardly grows any more, F there, and the outcome, by steps of limited-memory BFGS.
 
-        There is no outcome where W is stationary, which may be at a saddle, or no step increases F.
+        There is no outcome where W is stationary, which may be at a saddle, or no step increases an exact F.
         """
-        search, growth = quasi_newton_from(problem, point, surrogate), _Growth(problem, gain)
+        is_exact = problem.accuracy(point.shape[1]) == 0.0
+        most_trials = MOST_TRIALS if is_exact else _TRIALS
+        search, growth = quasi_newton_from(problem, point, surrogate, most_trials), _Growth(problem, gain)
         outcome: SolverOutcome | None = None
         for step in count(1):
             if growth.has_ended(search.value):
@@ -234,10 +239,16 @@ class SafeguardedISM(Options):
                 outcome = SolverOutcome(search.point, Status.CONVERGED, message)
             elif not monitor.keep_going(search.point):
                 outcome = SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
-            if outcome is not None or search.stationarity <= self.tolerance or not search.step():
+            if outcome is not None or search.stationarity <= self.tolerance:
+                break
+            if not search.step():
+                if not is_exact:
+                    message = f"no step increases an approximate F; stationarity is {search.stationarity:.1e}"
+                    outcome = SolverOutcome(search.point, Status.STALLED, message)
                 break
             if step % _STEPS_OF_SURROGATE == 0:
-                search = quasi_newton_from(problem, search.point, problem.rough_surrogate(search.point))
+                surrogate = problem.rough_surrogate(search.point)
+                search = quasi_newton_from(problem, search.point, surrogate, most_trials)
         return search.point, search.value, outcome
 
     def _finish(self, search: NewtonSearch, tolerance: float, monitor: Monitor, max_steps: int) -> SolverOutcome:
