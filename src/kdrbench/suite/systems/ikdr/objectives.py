@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -27,20 +28,18 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import InputError
 
 Array = NDArray[np.float64]
-# f and f' of beta between some rows and all samples.
-Derivatives = Callable[[Array, slice], tuple[Array, Array]]
+# f, f' and f'' of beta between some rows and all samples.
+Derivatives = Callable[[Array, slice], tuple[Array, Array, Array]]
 # Entries of a block of rows against all samples: a few such arrays fit a cache.
 _ENTRIES = 2**18
 _EPS = np.finfo(float).eps
 # Dimensions of the tangent space up to which a Hessian is formed, and those up to which runs have an eigengap.
 _DIRECTIONS_OF_HESSIANS, _DIRECTIONS_OF_GAPS = 60, 400
-# Steps of central differences, whose error is the square of a step or the rounding of gradients over it.
-_STEP = 1e-5
 
 
 @dataclass(frozen=True)
 class Member:
-    """One kernel of a sum: its weight, whether it is one of products, and f, f' as functions of beta."""
+    """One kernel of a sum: its weight, whether it is one of products, and f, f', f'' as functions of beta."""
 
     weight: float
     of_products: bool
@@ -69,9 +68,9 @@ def members_of(definition: Mapping[str, Any], features: Array, n_components: int
 def _member(definition: Mapping[str, Any], features: Array, n_components: int) -> Member:
     family, offset = definition["family"], float(definition.get("offset", 1.0))
     if family == "linear":
-        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta)))
+        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta), np.zeros_like(beta)))
     if family == "squared":
-        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta)))
+        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta), np.zeros_like(beta)))
     if family == "multiquadric":
         return Member(1.0, False, lambda beta, _: _multiquadric(np.sqrt(beta + offset**2)))
     if family == "polynomial":
@@ -87,18 +86,18 @@ def _member(definition: Mapping[str, Any], features: Array, n_components: int) -
     raise InputError(f"the kernel family {family!r} is not among those that are verified")
 
 
-def _multiquadric(root: Array) -> tuple[Array, Array]:
-    return -root, -0.5 / root
+def _multiquadric(root: Array) -> tuple[Array, Array, Array]:
+    return -root, -0.5 / root, 0.25 / root**3
 
 
-def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array]:
+def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array, Array]:
     power = np.asarray(base ** (degree - 1))
-    return power * base, degree * slope * power
+    return power * base, degree * slope * power, degree * (degree - 1) * slope**2 * base ** max(degree - 2, 0)
 
 
-def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array]:
+def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array, Array]:
     value = np.exp(-beta * rate)
-    return value, -rate * value
+    return value, -rate * value, rate**2 * value
 
 
 def _bandwidth(sigma: Any, features: Array) -> float:
@@ -163,7 +162,7 @@ class Pairs:
     def first_order(self, projection: Array) -> tuple[float, Array]:
         """Return -F and dF/dW (d x q) at W."""
         total, gradient, samples = 0.0, np.zeros_like(projection), self.features @ projection
-        for rows, member, gamma, (value, slope) in self._blocks(samples):
+        for rows, member, gamma, (value, slope, _) in self._blocks(samples):
             total += float((gamma * value).sum())
             gradient += self._pulled(member, rows, (gamma * slope) @ _with_ones(samples), samples)
         return -total, gradient
@@ -171,16 +170,32 @@ class Pairs:
     def surrogate(self, projection: Array) -> Array:
         """Return P, d x d and symmetric, with dF/dW = 2 P W."""
         result = np.zeros((self.features.shape[1],) * 2)
-        for rows, member, gamma, (_, slope) in self._blocks(self.features @ projection):
+        for rows, member, gamma, (_, slope, _) in self._blocks(self.features @ projection):
             weights, left = gamma * slope, self.features[rows].T
             across = left @ (weights @ self.features)
             result += across if member.of_products else 2.0 * ((left * weights.sum(axis=1)) @ left.T - across)
         return 0.5 * (result + result.T)
 
-    def turned(self, projection: Array, direction: Array) -> Array:
-        """Return the derivative of the gradient along a direction Z, d x q."""
-        ahead, behind = (self.first_order(projection + step * direction)[1] for step in (_STEP, -_STEP))
-        return (ahead - behind) / (2.0 * _STEP)
+    def hessian(self, projection: Array, basis: Array) -> Array:
+        """Return the second derivatives of F at W along the columns of ``basis`` (d x m), qm x qm.
+
+        Direction b m + a changes column b of W along column a of the basis. The upper triangle alone is filled.
+        """
+        samples, along = self.features @ projection, self.features @ basis
+        q, m = projection.shape[1], basis.shape[1]
+        result = np.zeros((q, m, q, m))
+        for rows, member, gamma, (_, slope, bend) in self._blocks(samples):
+            slopes, bends = gamma * slope, gamma * bend
+            for first, second in combinations_with_replacement(range(q), 2):
+                y, z, is_same = samples[:, first], samples[:, second], first == second
+                if member.of_products:
+                    own, across = bends @ (y * z), bends * np.outer(z[rows], y) + is_same * slopes
+                else:
+                    across = -4.0 * bends * np.subtract.outer(y[rows], y) * np.subtract.outer(z[rows], z)
+                    across -= 2.0 * is_same * slopes
+                    own = -across.sum(axis=1)
+                result[first, :, second] += 2.0 * along[rows].T @ (own[:, None] * along[rows] + across @ along)
+        return result.reshape(q * m, q * m)
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
         """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
@@ -189,8 +204,8 @@ class Pairs:
             return np.asarray(2.0 * left @ sums[:, :-1])
         return np.asarray(4.0 * left @ (sums[:, -1:] * samples[rows] - sums[:, :-1]))
 
-    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array]]]:
-        """Yield rows, a member, its weight times Gamma, and f, f' of these rows against all projected samples."""
+    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array, Array]]]:
+        """Yield rows, a member, its weight times Gamma, and f, f', f'' of these rows against all projected samples."""
         step = max(1, _ENTRIES // len(samples))
         for begin in range(0, len(samples), step):
             rows = slice(begin, min(begin + step, len(samples)))
@@ -233,14 +248,13 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     found = {"eigengap": (float(np.linalg.eigvalsh(inner)[0]) - largest) / scale}
     if n_outer * q > _DIRECTIONS_OF_HESSIANS:
         return found
-    units = np.eye(n_outer * q).reshape(-1, n_outer, q)
-    images = [complement.T @ pairs.turned(projection, complement @ unit) for unit in units]
-    hessian = np.array([(unit @ inner - image).ravel() for unit, image in zip(units, images, strict=True)])
-    # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W: this is 2 dP[Z] W.
-    turns = np.kron(np.eye(n_outer), inner) - np.kron(outer, np.eye(q)) - hessian
+    bends = pairs.hessian(projection, complement)
+    # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W.
+    hessian = np.kron(inner, np.eye(n_outer)) - bends
+    turns = bends - np.kron(np.eye(q), outer)
     return found | {
-        "curvature": float(np.linalg.eigvalsh(0.5 * (hessian + hessian.T))[0]) / scale,
-        "eigengap_needed": float(np.linalg.eigvalsh(0.5 * (turns + turns.T))[-1]) / scale,
+        "curvature": float(np.linalg.eigvalsh(hessian, "U")[0]) / scale,
+        "eigengap_needed": float(np.linalg.eigvalsh(turns, "U")[-1]) / scale,
     }
 
 
