@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -179,23 +178,26 @@ class Pairs:
     def hessian(self, projection: Array, basis: Array) -> Array:
         """Return the second derivatives of F at W along the columns of ``basis`` (d x m), qm x qm.
 
-        Direction b m + a changes column b of W along column a of the basis. The upper triangle alone is filled.
+        Direction b m + a changes column b of W along column a of the basis. With u = B'x the derivative of beta along
+        it is y_ib u_ja + u_ia y_jb, or 2 (y_ib - y_jb) (u_ia - u_ja). Products of two are multiplied out and summed.
         """
         samples, along = self.features @ projection, self.features @ basis
-        q, m = projection.shape[1], basis.shape[1]
-        result = np.zeros((q, m, q, m))
+        both, squares = _row_products(samples, along), _row_products(samples, samples)
+        shape = (projection.shape[1], basis.shape[1]) * 2
+        result = np.zeros(shape)
         for rows, member, gamma, (_, slope, bend) in self._blocks(samples):
-            slopes, bends = gamma * slope, gamma * bend
-            for first, second in combinations_with_replacement(range(q), 2):
-                y, z, is_same = samples[:, first], samples[:, second], first == second
-                if member.of_products:
-                    own, across = bends @ (y * z), bends * np.outer(z[rows], y) + is_same * slopes
-                else:
-                    across = -4.0 * bends * np.subtract.outer(y[rows], y) * np.subtract.outer(z[rows], z)
-                    across -= 2.0 * is_same * slopes
-                    own = -across.sum(axis=1)
-                result[first, :, second] += 2.0 * along[rows].T @ (own[:, None] * along[rows] + across @ along)
-        return result.reshape(q * m, q * m)
+            slopes, bends, y, u, v = gamma * slope, gamma * bend, samples[rows], along[rows], both[rows]
+            sums, of_slopes = bends @ both, u.T @ (slopes @ along)
+            bent = np.einsum("ia,ic,ibd->badc", u, u, (bends @ squares).reshape(len(y), shape[0], -1), optimize=True)
+            bent += (v.T @ sums).reshape(shape).transpose(0, 3, 2, 1)
+            if not member.of_products:
+                mixed = _row_products(y, bends @ along) + _row_products(bends @ samples, u)
+                bent = 4.0 * (bent + (v.T @ (bends.sum(axis=1)[:, None] * v + sums - 2.0 * mixed)).reshape(shape))
+                of_slopes = 2.0 * (u.T @ (slopes.sum(axis=1)[:, None] * u) - of_slopes)
+            result += 2.0 * bent
+            result += 2.0 * np.einsum("bd,ac->badc", np.eye(shape[0]), of_slopes)
+        hessian = result.reshape(both.shape[1], -1)
+        return 0.5 * (hessian + hessian.T)
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
         """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
@@ -214,6 +216,11 @@ class Pairs:
             for member in self.members:
                 beta = member.beta(samples[rows], samples)
                 yield rows, member, member.weight * gamma, member.derivatives(beta, rows)
+
+
+def _row_products(first: Array, second: Array) -> Array:
+    """Return by row the products of the columns of two arrays, n x bm + a."""
+    return (first[:, :, None] * second[:, None]).reshape(len(first), -1)
 
 
 def _with_ones(samples: Array) -> Array:
@@ -253,8 +260,8 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     hessian = np.kron(inner, np.eye(n_outer)) - bends
     turns = bends - np.kron(np.eye(q), outer)
     return found | {
-        "curvature": float(np.linalg.eigvalsh(hessian, "U")[0]) / scale,
-        "eigengap_needed": float(np.linalg.eigvalsh(turns, "U")[-1]) / scale,
+        "curvature": float(np.linalg.eigvalsh(hessian)[0]) / scale,
+        "eigengap_needed": float(np.linalg.eigvalsh(turns)[-1]) / scale,
     }
 
 
