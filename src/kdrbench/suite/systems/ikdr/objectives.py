@@ -241,10 +241,9 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     of more than 400 dimensions nothing is returned; where more than 60 are in those directions, the eigengap alone.
     """
     d, q = projection.shape
-    complement = _complement(pairs, projection)
-    n_outer = complement.shape[1]
-    if not n_outer or (d - q) * q > _DIRECTIONS_OF_GAPS:
+    if (d - q) * q > _DIRECTIONS_OF_GAPS or not (complement := _complement(pairs, projection)).size:
         return {}
+    n_outer = complement.shape[1]
     surrogate = pairs.surrogate(projection)
     inner, outer = (2.0 * space.T @ surrogate @ space for space in (projection, complement))
     scale = float(np.abs(np.linalg.eigvalsh(inner)).max())

@@ -12,6 +12,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ _SHARE = 1e-12
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 # Samples near a boundary between classes that another rounding of a projection moves across it.
 _SAMPLES = 2
+# Samples that are kept for the runs of other methods on the same fold, of data sets of at most so many bytes.
+_KEPT, _KEPT_BYTES = 16, 2**23
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
 # The referee's bound of what is stationary, the curvature that rounding makes of none, and the angle between optima.
@@ -81,6 +84,13 @@ def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int
 
 def standardised(data: Dataset, train: Rows, test: Rows, *, own: bool = False) -> RunSamples:
     """Return rows of a data set, standardised by those to learn from; with ``own`` those to test by themselves."""
+    made = _standardised if data.features.nbytes <= _KEPT_BYTES else _standardised.__wrapped__
+    return made(data, train.tobytes(), test.tobytes(), own)
+
+
+@lru_cache(_KEPT)
+def _standardised(data: Dataset, train_rows: bytes, test_rows: bytes, own: bool) -> RunSamples:
+    train, test = np.frombuffer(train_rows, np.intp), np.frombuffer(test_rows, np.intp)
     features, tested = data.features[train], data.features[test]
     scaler = standardiser_of(features)
     if len(test):
