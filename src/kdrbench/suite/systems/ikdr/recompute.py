@@ -114,12 +114,16 @@ def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> 
 
 def fold_of(make: Any, codes: NDArray[np.int64], n_folds: int, place: int, seed: int) -> tuple[Rows, Rows]:
     """Return the rows to learn from and to test of a fold; ``make`` is the class of the partition."""
-    folds = make(n_folds, shuffle=True, random_state=seed % 2**32)
+    return _folds_of(make, codes.tobytes(), n_folds, seed)[place]
+
+
+@lru_cache(_KEPT)
+def _folds_of(make: Any, content: bytes, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    folds, codes = make(n_folds, shuffle=True, random_state=seed % 2**32), np.frombuffer(content, np.int64)
     with warnings.catch_warnings():
         # Of classes that are smaller than the number of folds.
         warnings.simplefilter("ignore", UserWarning)
-        train, test = list(folds.split(codes, codes))[place]
-    return train, test
+        return list(folds.split(codes, codes))
 
 
 def seed_from(*axes: object) -> int:
