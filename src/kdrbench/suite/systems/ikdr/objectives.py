@@ -176,28 +176,26 @@ class Pairs:
         return 0.5 * (result + result.T)
 
     def hessian(self, projection: Array, basis: Array) -> Array:
-        """Return the second derivatives of F at W along the columns of ``basis`` (d x m), qm x qm.
+        """Return the second derivatives of F at W along B_a e_b', mq x mq, b fastest; B (d x m) is ``basis``.
 
-        Direction b m + a changes column b of W along column a of the basis. With u = B'x the derivative of beta along
-        it is y_ib u_ja + u_ia y_jb, or 2 (y_ib - y_jb) (u_ia - u_ja). Products of two are multiplied out and summed.
+        With u = B'x the derivative of beta is u_ia y_jb + y_ib u_ja for products, and 2 (u_ia - u_ja) (y_ib - y_jb) for
+        distances. Products of two derivatives are multiplied out, so that all sums over pairs are products of matrices.
         """
         samples, along = self.features @ projection, self.features @ basis
-        both, squares = _row_products(samples, along), _row_products(samples, samples)
-        shape = (projection.shape[1], basis.shape[1]) * 2
-        result = np.zeros(shape)
+        both, squares = _row_products(along, samples), _row_products(samples, samples)
+        (m, q), result = (basis.shape[1], projection.shape[1]), np.zeros((both.shape[1],) * 2)
         for rows, member, gamma, (_, slope, bend) in self._blocks(samples):
             slopes, bends, y, u, v = gamma * slope, gamma * bend, samples[rows], along[rows], both[rows]
             sums, of_slopes = bends @ both, u.T @ (slopes @ along)
-            bent = np.einsum("ia,ic,ibd->badc", u, u, (bends @ squares).reshape(len(y), shape[0], -1), optimize=True)
-            bent += (v.T @ sums).reshape(shape).transpose(0, 3, 2, 1)
+            bent = np.einsum("ia,ic,ibd->abcd", u, u, (bends @ squares).reshape(-1, q, q), optimize=True)
+            bent += (v.T @ sums).reshape(m, q, m, q).transpose(2, 1, 0, 3)
+            hessian = bent.reshape(result.shape)
             if not member.of_products:
-                mixed = _row_products(y, bends @ along) + _row_products(bends @ samples, u)
-                bent = 4.0 * (bent + (v.T @ (bends.sum(axis=1)[:, None] * v + sums - 2.0 * mixed)).reshape(shape))
+                mixed = _row_products(bends @ along, y) + _row_products(u, bends @ samples)
+                hessian = 4.0 * (hessian + v.T @ (bends.sum(axis=1)[:, None] * v + sums - 2.0 * mixed))
                 of_slopes = 2.0 * (u.T @ (slopes.sum(axis=1)[:, None] * u) - of_slopes)
-            result += 2.0 * bent
-            result += 2.0 * np.einsum("bd,ac->badc", np.eye(shape[0]), of_slopes)
-        hessian = result.reshape(both.shape[1], -1)
-        return 0.5 * (hessian + hessian.T)
+            result += 2.0 * (hessian + np.kron(of_slopes, np.eye(q)))
+        return 0.5 * (result + result.T)
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
         """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
@@ -219,7 +217,7 @@ class Pairs:
 
 
 def _row_products(first: Array, second: Array) -> Array:
-    """Return by row the products of the columns of two arrays, n x bm + a."""
+    """Return by row all products of a column of the first with one of the second, those of its first column first."""
     return (first[:, :, None] * second[:, None]).reshape(len(first), -1)
 
 
@@ -256,8 +254,8 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
         return found
     bends = pairs.hessian(projection, complement)
     # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W.
-    hessian = np.kron(inner, np.eye(n_outer)) - bends
-    turns = bends - np.kron(np.eye(q), outer)
+    hessian = np.kron(np.eye(n_outer), inner) - bends
+    turns = bends - np.kron(outer, np.eye(q))
     return found | {
         "curvature": float(np.linalg.eigvalsh(hessian)[0]) / scale,
         "eigengap_needed": float(np.linalg.eigvalsh(turns)[-1]) / scale,
