@@ -53,7 +53,7 @@ _SHARE = 1e-12
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 # Samples near a boundary between classes that another rounding of a projection moves across it.
 _SAMPLES = 2
-# Samples that are kept for the runs of other methods on the same fold, of data sets of at most so many bytes.
+# Folds that are kept for the runs of other methods on them: samples only of data sets of at most these bytes.
 _KEPT, _KEPT_BYTES = 16, 2**23
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
