@@ -25,7 +25,7 @@ class Labelling:
     class_names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """``features``: n x d, float64, C-contiguous, unscaled; ``labels``: n class codes 0, 1, ...; and names.
 

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.archive import MANIFEST
@@ -49,6 +51,11 @@ class PackedFolder:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{path} is no manifest of a packed record ({in_words(error)})") from error
         return manifest
+
+    @cached_property
+    def values(self) -> dict[str, NDArray[Any]]:
+        """The values of arrays by file, as far as they were read: experiments share files."""
+        return {}
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""

@@ -289,10 +289,9 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     Raises ``DamagedError`` for a line that names no array of the record.
     """
     jobs: dict[str, Arrays] = defaultdict(dict)
-    files: dict[str, NDArray[Any]] = {}
 
     def read(line: Mapping[str, str]) -> None:
-        of_job, (name, array) = jobs[line["job"]], _array(packed, experiment, line, files)
+        of_job, (name, array) = jobs[line["job"]], _array(packed, experiment, line)
         is_more = f"/{NOT_STORED}_" in name and name in of_job
         of_job[name] = np.concatenate([of_job[name], array]) if is_more else array
 
@@ -300,20 +299,18 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     return jobs
 
 
-def _array(
-    packed: PackedFolder, experiment: str, line: Mapping[str, str], files: dict[str, NDArray[Any]]
-) -> tuple[str, NDArray[Any]]:
-    """Return the name of an array and the array; ``files`` are those that were read before."""
+def _array(packed: PackedFolder, experiment: str, line: Mapping[str, str]) -> tuple[str, NDArray[Any]]:
+    """Return the name of an array and the array."""
     if not line["stored"]:
         if not (name := _PROJECTION.fullmatch(line["name"])):
             raise ValueError(f"{line['name'][:100]} is not stored")
         return f"{name['cell']}{NOT_STORED}_{name['run']}", np.array([name["kind"]])
     file = f"{ARRAYS}/{line['of'] or experiment}.{line['stored']}.npy"
-    if file not in files:
-        files[file] = array_of(packed.content(file), file)
+    if file not in packed.values:
+        packed.values[file] = array_of(packed.content(file), file)
     sizes, begin = line["shape"].rstrip("F"), int(line["begin"])
     shape = tuple(map(int, sizes.split("x"))) if sizes else ()
-    flat = files[file][begin : begin + math.prod(shape)].astype(np.dtype(line["type"]), casting="safe")
+    flat = packed.values[file][begin : begin + math.prod(shape)].astype(np.dtype(line["type"]), casting="safe")
     return line["name"], flat.reshape(shape, order="F" if line["shape"].endswith("F") else "C")
 
 

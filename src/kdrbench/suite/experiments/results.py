@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -266,8 +265,7 @@ def _value(word: str, allowed: Any) -> Any:
         return None
     if bool in kinds:
         return _TRUTHS.get(word, word)
-    for number in (int, float):
-        if number in kinds:
-            with suppress(ValueError):
-                return number(word)
-    return word
+    try:
+        return int(word) if int in kinds else float(word) if float in kinds else word
+    except ValueError:
+        return word

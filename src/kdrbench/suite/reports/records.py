@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
-# Merged tables that a process keeps, and files of traces: those of an experiment, which two of its figures show.
-_KEPT, _KEPT_TRACES = 8, 512
+# Merged tables that a process keeps, all of a record, and files of traces: those of an experiment, for two figures.
+_KEPT, _KEPT_TRACES = 128, 512
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 

@@ -90,7 +90,7 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     A failed run may have seen good iterates before, but they are no result of the method. One run has no spread to
     print.
     """
-    values, note = runs.loc[is_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    values, note = runs[column].to_numpy(dtype=float)[is_usable(runs, column)], endings_in_words(runs, unit)
     endings = set(runs["status"])
     stopped = not endings.isdisjoint(LIMITS) and endings.isdisjoint(WITHOUT_RESULT)
     if not values.size:

@@ -27,20 +27,18 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import InputError
 
 Array = NDArray[np.float64]
-# f and f' of beta between some rows and all samples.
-Derivatives = Callable[[Array, slice], tuple[Array, Array]]
+# f, f' and f'' of beta between some rows and all samples.
+Derivatives = Callable[[Array, slice], tuple[Array, Array, Array]]
 # Entries of a block of rows against all samples: a few such arrays fit a cache.
 _ENTRIES = 2**18
 _EPS = np.finfo(float).eps
 # Dimensions of the tangent space up to which a Hessian is formed, and those up to which runs have an eigengap.
 _DIRECTIONS_OF_HESSIANS, _DIRECTIONS_OF_GAPS = 60, 400
-# Steps of central differences, whose error is the square of a step or the rounding of gradients over it.
-_STEP = 1e-5
 
 
 @dataclass(frozen=True)
 class Member:
-    """One kernel of a sum: its weight, whether it is one of products, and f, f' as functions of beta."""
+    """One kernel of a sum: its weight, whether it is one of products, and f, f', f'' as functions of beta."""
 
     weight: float
     of_products: bool
@@ -69,9 +67,9 @@ def members_of(definition: Mapping[str, Any], features: Array, n_components: int
 def _member(definition: Mapping[str, Any], features: Array, n_components: int) -> Member:
     family, offset = definition["family"], float(definition.get("offset", 1.0))
     if family == "linear":
-        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta)))
+        return Member(1.0, True, lambda beta, _: (beta, np.ones_like(beta), np.zeros_like(beta)))
     if family == "squared":
-        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta)))
+        return Member(1.0, False, lambda beta, _: (-beta, -np.ones_like(beta), np.zeros_like(beta)))
     if family == "multiquadric":
         return Member(1.0, False, lambda beta, _: _multiquadric(np.sqrt(beta + offset**2)))
     if family == "polynomial":
@@ -87,18 +85,18 @@ def _member(definition: Mapping[str, Any], features: Array, n_components: int) -
     raise InputError(f"the kernel family {family!r} is not among those that are verified")
 
 
-def _multiquadric(root: Array) -> tuple[Array, Array]:
-    return -root, -0.5 / root
+def _multiquadric(root: Array) -> tuple[Array, Array, Array]:
+    return -root, -0.5 / root, 0.25 / root**3
 
 
-def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array]:
+def _polynomial(base: Array, degree: int, slope: float) -> tuple[Array, Array, Array]:
     power = np.asarray(base ** (degree - 1))
-    return power * base, degree * slope * power
+    return power * base, degree * slope * power, degree * (degree - 1) * slope**2 * base ** max(degree - 2, 0)
 
 
-def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array]:
+def _gaussian(beta: Array, rate: float | Array) -> tuple[Array, Array, Array]:
     value = np.exp(-beta * rate)
-    return value, -rate * value
+    return value, -rate * value, rate**2 * value
 
 
 def _bandwidth(sigma: Any, features: Array) -> float:
@@ -163,7 +161,7 @@ class Pairs:
     def first_order(self, projection: Array) -> tuple[float, Array]:
         """Return -F and dF/dW (d x q) at W."""
         total, gradient, samples = 0.0, np.zeros_like(projection), self.features @ projection
-        for rows, member, gamma, (value, slope) in self._blocks(samples):
+        for rows, member, gamma, (value, slope, _) in self._blocks(samples):
             total += float((gamma * value).sum())
             gradient += self._pulled(member, rows, (gamma * slope) @ _with_ones(samples), samples)
         return -total, gradient
@@ -171,16 +169,33 @@ class Pairs:
     def surrogate(self, projection: Array) -> Array:
         """Return P, d x d and symmetric, with dF/dW = 2 P W."""
         result = np.zeros((self.features.shape[1],) * 2)
-        for rows, member, gamma, (_, slope) in self._blocks(self.features @ projection):
+        for rows, member, gamma, (_, slope, _) in self._blocks(self.features @ projection):
             weights, left = gamma * slope, self.features[rows].T
             across = left @ (weights @ self.features)
             result += across if member.of_products else 2.0 * ((left * weights.sum(axis=1)) @ left.T - across)
         return 0.5 * (result + result.T)
 
-    def turned(self, projection: Array, direction: Array) -> Array:
-        """Return the derivative of the gradient along a direction Z, d x q."""
-        ahead, behind = (self.first_order(projection + step * direction)[1] for step in (_STEP, -_STEP))
-        return (ahead - behind) / (2.0 * _STEP)
+    def hessian(self, projection: Array, basis: Array) -> Array:
+        """Return the second derivatives of F at W along B_a e_b', mq x mq, b fastest; B (d x m) is ``basis``.
+
+        With u = B'x the derivative of beta is u_ia y_jb + y_ib u_ja for products, and 2 (u_ia - u_ja) (y_ib - y_jb) for
+        distances. Products of two derivatives are multiplied out, so that all sums over pairs are products of matrices.
+        """
+        samples, along = self.features @ projection, self.features @ basis
+        both, squares = _row_products(along, samples), _row_products(samples, samples)
+        (m, q), result = (basis.shape[1], projection.shape[1]), np.zeros((both.shape[1],) * 2)
+        for rows, member, gamma, (_, slope, bend) in self._blocks(samples):
+            slopes, bends, y, u, v = gamma * slope, gamma * bend, samples[rows], along[rows], both[rows]
+            sums, of_slopes = bends @ both, u.T @ (slopes @ along)
+            bent = np.einsum("ia,ic,ibd->abcd", u, u, (bends @ squares).reshape(-1, q, q), optimize=True)
+            bent += (v.T @ sums).reshape(m, q, m, q).transpose(2, 1, 0, 3)
+            hessian = bent.reshape(result.shape)
+            if not member.of_products:
+                mixed = _row_products(bends @ along, y) + _row_products(u, bends @ samples)
+                hessian = 4.0 * (hessian + v.T @ (bends.sum(axis=1)[:, None] * v + sums - 2.0 * mixed))
+                of_slopes = 2.0 * (u.T @ (slopes.sum(axis=1)[:, None] * u) - of_slopes)
+            result += 2.0 * (hessian + np.kron(of_slopes, np.eye(q)))
+        return 0.5 * (result + result.T)
 
     def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
         """Return 2 a_ij x_i y_j' or 4 a_ij x_i (y_i - y_j)', summed; ``sums`` are of a_ij y_j over j, and of a_ij."""
@@ -189,8 +204,8 @@ class Pairs:
             return np.asarray(2.0 * left @ sums[:, :-1])
         return np.asarray(4.0 * left @ (sums[:, -1:] * samples[rows] - sums[:, :-1]))
 
-    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array]]]:
-        """Yield rows, a member, its weight times Gamma, and f, f' of these rows against all projected samples."""
+    def _blocks(self, samples: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array, Array]]]:
+        """Yield rows, a member, its weight times Gamma, and f, f', f'' of these rows against all projected samples."""
         step = max(1, _ENTRIES // len(samples))
         for begin in range(0, len(samples), step):
             rows = slice(begin, min(begin + step, len(samples)))
@@ -199,6 +214,11 @@ class Pairs:
             for member in self.members:
                 beta = member.beta(samples[rows], samples)
                 yield rows, member, member.weight * gamma, member.derivatives(beta, rows)
+
+
+def _row_products(first: Array, second: Array) -> Array:
+    """Return by row all products of a column of the first with one of the second, those of its first column first."""
+    return (first[:, :, None] * second[:, None]).reshape(len(first), -1)
 
 
 def _with_ones(samples: Array) -> Array:
@@ -219,10 +239,9 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     of more than 400 dimensions nothing is returned; where more than 60 are in those directions, the eigengap alone.
     """
     d, q = projection.shape
-    complement = _complement(pairs, projection)
-    n_outer = complement.shape[1]
-    if not n_outer or (d - q) * q > _DIRECTIONS_OF_GAPS:
+    if (d - q) * q > _DIRECTIONS_OF_GAPS or not (complement := _complement(pairs, projection)).size:
         return {}
+    n_outer = complement.shape[1]
     surrogate = pairs.surrogate(projection)
     inner, outer = (2.0 * space.T @ surrogate @ space for space in (projection, complement))
     scale = float(np.abs(np.linalg.eigvalsh(inner)).max())
@@ -233,14 +252,13 @@ def second_order(pairs: Pairs, projection: Array) -> dict[str, float]:
     found = {"eigengap": (float(np.linalg.eigvalsh(inner)[0]) - largest) / scale}
     if n_outer * q > _DIRECTIONS_OF_HESSIANS:
         return found
-    units = np.eye(n_outer * q).reshape(-1, n_outer, q)
-    images = [complement.T @ pairs.turned(projection, complement @ unit) for unit in units]
-    hessian = np.array([(unit @ inner - image).ravel() for unit, image in zip(units, images, strict=True)])
-    # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W: this is 2 dP[Z] W.
-    turns = np.kron(np.eye(n_outer), inner) - np.kron(outer, np.eye(q)) - hessian
+    bends = pairs.hessian(projection, complement)
+    # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W.
+    hessian = np.kron(np.eye(n_outer), inner) - bends
+    turns = bends - np.kron(outer, np.eye(q))
     return found | {
-        "curvature": float(np.linalg.eigvalsh(0.5 * (hessian + hessian.T))[0]) / scale,
-        "eigengap_needed": float(np.linalg.eigvalsh(0.5 * (turns + turns.T))[-1]) / scale,
+        "curvature": float(np.linalg.eigvalsh(hessian)[0]) / scale,
+        "eigengap_needed": float(np.linalg.eigvalsh(turns)[-1]) / scale,
     }
 
 

@@ -12,6 +12,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ _SHARE = 1e-12
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 # Samples near a boundary between classes that another rounding of a projection moves across it.
 _SAMPLES = 2
+# Folds that are kept for the runs of other methods on them: samples only of data sets of at most these bytes.
+_KEPT, _KEPT_BYTES = 16, 2**23
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
 # The referee's bound of what is stationary, the curvature that rounding makes of none, and the angle between optima.
@@ -81,6 +84,13 @@ def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int
 
 def standardised(data: Dataset, train: Rows, test: Rows, *, own: bool = False) -> RunSamples:
     """Return rows of a data set, standardised by those to learn from; with ``own`` those to test by themselves."""
+    made = _standardised if data.features.nbytes <= _KEPT_BYTES else _standardised.__wrapped__
+    return made(data, train.tobytes(), test.tobytes(), own)
+
+
+@lru_cache(_KEPT)
+def _standardised(data: Dataset, train_rows: bytes, test_rows: bytes, own: bool) -> RunSamples:
+    train, test = np.frombuffer(train_rows, np.intp), np.frombuffer(test_rows, np.intp)
     features, tested = data.features[train], data.features[test]
     scaler = standardiser_of(features)
     if len(test):
@@ -104,12 +114,16 @@ def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> 
 
 def fold_of(make: Any, codes: NDArray[np.int64], n_folds: int, place: int, seed: int) -> tuple[Rows, Rows]:
     """Return the rows to learn from and to test of a fold; ``make`` is the class of the partition."""
-    folds = make(n_folds, shuffle=True, random_state=seed % 2**32)
+    return _folds_of(make, codes.tobytes(), n_folds, seed)[place]
+
+
+@lru_cache(_KEPT)
+def _folds_of(make: Any, content: bytes, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    folds, codes = make(n_folds, shuffle=True, random_state=seed % 2**32), np.frombuffer(content, np.int64)
     with warnings.catch_warnings():
         # Of classes that are smaller than the number of folds.
         warnings.simplefilter("ignore", UserWarning)
-        train, test = list(folds.split(codes, codes))[place]
-    return train, test
+        return list(folds.split(codes, codes))
 
 
 def seed_from(*axes: object) -> int:
