@@ -16,7 +16,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends._backend_pdf_ps import subset  # type: ignore[attr-defined]
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -46,8 +45,6 @@ _DPI = 220
 # minus sign would be a second one.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 _STYLE |= {"pdf.fonttype": 42, "ps.fonttype": 42}
-# Tables that lay out text take two thirds of the time of a font, and no PDF uses them.
-subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB"]
 # Titles keep their height: no tick labels stand above a panel that they had to avoid.
 _STYLE |= {"axes.titley": 1.0}
 # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
