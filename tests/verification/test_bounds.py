@@ -70,8 +70,7 @@ def test_rounding_a_projection_changes_less_than_a_tenth_of_the_tolerance(kernel
 
     def numbers(projection):
         cost, gradient = pairs.first_order(projection)
-        found = {"cost": cost, "stationarity": stationarity(projection, gradient)}
-        return found | second_order(pairs, projection)
+        return {"cost": cost, "stationarity": stationarity(projection, gradient)} | second_order(pairs, projection)
 
     for seed in range(4):
         exact = random_projection(seed=seed, n_features=13, n_components=3)
@@ -89,6 +88,5 @@ def test_a_curvature_changed_by_more_than_rounding_is_found(packed_place):
         for number, row in enumerate(changed):
             row["curvature"] = repr((1 + 1e-3, 1 - 1e-3, -1.0)[number % 3] * float(row["curvature"]))
         (folder / "ikdr.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
-        found = verify(Record(folder, own_code=True))
-    places = [finding.place for finding in found.findings if finding.column == "curvature"]
-    assert places == [place_of(row) for row in changed]
+        findings = verify(Record(folder, own_code=True)).findings
+    assert [finding.place for finding in findings if finding.column == "curvature"] == list(map(place_of, changed))

@@ -113,9 +113,10 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
         (0: exact; 1e-3 is quick for large Gaussian problems, where it changes ``objective_`` by some 1e-8; it is the
-        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given, and other kernels of differences are
-        then in single precision), ``memory_mib``, ``scheduler`` (of a Dask cluster), ``compiled`` (machine code of
-        numba: where that is installed, the default from 5000 samples but for clusterings by a Gaussian).
+        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given, 1e-5 from 20,000 with labels, and other
+        kernels of differences are then in single precision), ``memory_mib``, ``scheduler`` (of a Dask cluster),
+        ``compiled`` (machine code of numba: where that is installed, the default from 5000 samples but for clusterings
+        by a Gaussian).
         ``objective_`` and ``certificate_`` are exact all the same, or of a Gaussian from 20,000 samples on accurate to
         1e-7 of the trace of the kernel matrix.
     n_jobs : int or None
