@@ -61,8 +61,9 @@ _FINE = 1e-7
 # The number of samples that make the start of a fit of more by default, and by how much it grows.
 _FIRST_SAMPLES, _MORE = 2000, 5
 # The ``gain`` of the default solver and tolerance for a fit of pairs to labels or targets. Measured: 1e-4 may end at a
-# plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps. It suffices for the W of some samples.
-_DEFAULT_SOLVER, _GAIN, _GAIN_OF_SOME = "ism_converged", 1e-5, 1e-4
+# plateau (M-USPS: .013 less accuracy of neighbours), for a fifth fewer steps. It suffices between
+# the first samples and all.
+_DEFAULT_SOLVER, _GAIN, _GAIN_OF_MORE = "ism_converged", 1e-5, 1e-4
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler", "compiled")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
@@ -286,14 +287,14 @@ class _Search:
         if not (is_large and is_plain and self._ends_early()):
             return None
         known, settings = np.asarray(self.known.of_samples), self.definitions.settings
-        start, solver, count = None, replace(cast(Any, self.solver), gain=_GAIN_OF_SOME), _FIRST_SAMPLES
+        start, solver, count = None, self.solver, _FIRST_SAMPLES
         while count <= len(features) // 2:
             rows = evenly_drawn(known.reshape(len(known), -1)[:, 0], count, np.random.default_rng(0))
             task = build_task("supervised", settings, features[rows], known[rows], evaluation=self.evaluation)
             of_some = restricted_to(kernel, rows)
             starts = self.starts(task.first_problem(of_some), n_components) if start is None else [start]
             start = learn_from_all(task, of_some, solver, starts, monitor)[0].projection
-            solver, count = getattr(solver, "continued", solver), count * _MORE
+            solver, count = replace(cast(Any, self.solver).continued, gain=_GAIN_OF_MORE), count * _MORE
         return start
 
     def _n_components(self, wanted: object) -> int:
