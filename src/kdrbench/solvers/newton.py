@@ -174,8 +174,8 @@ def quasi_newton_from(
     problem: Problem, point: FloatArray, surrogate: FloatArray, most_trials: int = MOST_TRIALS
 ) -> QuasiNewtonSearch:
     """Return steps of limited-memory BFGS from W, preconditioned by Phi of a W near it."""
-    inverse, found = IsmPreconditioner(surrogate, point).solve_at, problem.value_and_gradient(point)
-    return QuasiNewtonSearch(problem, point, *found, preconditioner=inverse, most_trials=most_trials)
+    inverse, first = IsmPreconditioner(surrogate, point).solve_at, problem.value_and_gradient(point)
+    return QuasiNewtonSearch(problem, point, *first, preconditioner=inverse, most_trials=most_trials)
 
 
 class ModelStep(NamedTuple):
