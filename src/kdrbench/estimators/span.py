@@ -230,9 +230,12 @@ def _row_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
 
 def _null_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
     """Return an orthonormal basis (d x k) of the null space of columns, given that of these scaled to length one."""
+    if not vectors.size:
+        # Which LAPACK's routine may refuse.
+        return vectors
     scaled = lengths.min() / lengths[:, None] * vectors
     # Rows in descending order and pivots keep the digits of rows that are small beside others.
-    order = np.argsort(-np.abs(scaled).max(axis=1, initial=0.0), kind="stable")
+    order = np.argsort(-np.abs(scaled).max(axis=1), kind="stable")
     basis = np.empty_like(scaled)
     basis[order] = scipy.linalg.qr(scaled[order], mode="economic", pivoting=True)[0]
     return np.asarray(basis)
@@ -248,7 +251,8 @@ def _without(null: FloatArray, places: NDArray[np.intp], n_features: int) -> _Re
     n_null = null.shape[1]
     # Of equal weights those on the first axes count as larger.
     preferred = null * (1.0 - _TIE * np.arange(len(null)) / len(null))[:, None]
-    moved = np.sort(scipy.linalg.qr(preferred.T, mode="r", pivoting=True)[1][:n_null])
+    pivots = scipy.linalg.qr(preferred.T, mode="r", pivoting=True)[1] if n_null else np.arange(0)
+    moved = np.sort(pivots[:n_null])
     first, _, second = np.linalg.svd(null[moved])
     left = np.zeros((n_features, n_null))
     left[places] = null
