@@ -42,10 +42,11 @@ def nearest_among(squared: FloatArray, allowed: NDArray[np.bool_], n_neighbours:
     Distances are finite, and tied where they are the same whole number of 1e-9 times the largest allowed one in their
     row. By rows, so that a neighbour does not depend on which other samples are asked about with it.
     """
-    kept = np.where(allowed, squared, 0.0)
-    units = TIE_TOLERANCE * kept.max(axis=1, initial=0.0)
+    with np.errstate(invalid="ignore"):
+        # Twice as quick as a choice by masks. Infinite ones that are not allowed make NaN, which fmax skips.
+        units = TIE_TOLERANCE * np.fmax.reduce(squared * allowed, axis=1, initial=0.0)
     units[units == 0.0] = 1.0
-    np.copyto(kept, np.inf, where=~allowed)
+    kept = np.where(allowed, squared, np.inf)
     last = min(n_neighbours, kept.shape[1]) - 1
     # Only those no farther than the last neighbour, or tied with it, need be rounded and put in order.
     farthest = np.partition(kept, last, axis=1)[:, last] + 1.5 * units
