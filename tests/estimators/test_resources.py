@@ -142,7 +142,7 @@ def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
     monkeypatch.setattr(NewtonSearch, "step", lambda self: newton(self) if self.problem.accuracy(3) == 0.0 else 1 / 0)
     gone_on = InterpretableKDR(3, sigma=5.0).fit(features, labels)
     assert gone_on.result_.evaluation.startswith("panels")
-    assert gone_on.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    assert gone_on.certificate_.stationarity <= 1e-6
 
 
 MAKERS = {

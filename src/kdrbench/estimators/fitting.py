@@ -484,9 +484,9 @@ def on_demand_of(learned: Learned) -> OnDemand:
     objective = problem.objective
     is_formed = (n_features - n_components) * n_components <= DENSE_DIMENSION
     if problem.surrogate_is_constant or (is_formed and not problem.takes_pairs(projection)):
-        now = OnDemand(problem, objective.features, projection, lowest)
-        now.certificate()
-        return now
+        computed = OnDemand(problem, objective.features, projection, lowest)
+        computed.certificate()
+        return computed
     if isinstance(objective.features, np.ndarray) and objective.features.size <= _COPIED:
         objective = replace(objective, features=objective.features.copy())
     # Without what the fit holds of the data, such as copies in single precision.

@@ -126,9 +126,9 @@ class FeatureSpan:
 
 
 class _Reflector(NamedTuple):
-    """B, the columns at ``places`` of the block reflector I - 2 U (U'U)^-1 U', for U with far fewer columns than rows.
+    """B, the columns at ``places`` of the block reflector I - 2 U (U'U)^-1 U', for U (d x k) with far fewer columns.
 
-    ``right`` is 2 (U'U)^-1 times the transposed rows of U at ``places``.
+    ``left`` is U, and ``right`` (k x r) is 2 (U'U)^-1 times the transposed rows of U at ``places``.
     """
 
     places: NDArray[np.intp]
@@ -214,8 +214,9 @@ def span_of(
     centre = mean if of_differences else None
     places = np.flatnonzero(varies)
     n_dependent = len(places) - kept.sum()
+    # With fewer samples than features not all dependences are known.
     if len(kept) == len(places) and n_dependent <= _FEW * len(places):
-        reflector = _without(_null_space(vectors[:, ~kept], lengths), places, n_features)
+        reflector = _orthogonal_to(_null_space(vectors[:, ~kept], lengths), places, n_features)
         return FeatureSpan(n_features, constant, centre, reflector.basis(), reflector)
     basis = np.zeros((n_features, kept.sum()))
     basis[varies] = _row_space(vectors[:, kept], lengths)
@@ -231,7 +232,7 @@ def _row_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
 def _null_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
     """Return an orthonormal basis (d x k) of the null space of columns, given that of these scaled to length one."""
     if not vectors.size:
-        # Which LAPACK's routine may refuse.
+        # Older LAPACK refuses empty arrays.
         return vectors
     scaled = lengths.min() / lengths[:, None] * vectors
     # Rows in descending order and pivots keep the digits of rows that are small beside others.
@@ -241,8 +242,8 @@ def _null_space(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
     return np.asarray(basis)
 
 
-def _without(null: FloatArray, places: NDArray[np.intp], n_features: int) -> _Reflector:
-    """Return the basis of what is orthogonal to ``null`` (N, of the features at ``places``), a function of N's span.
+def _orthogonal_to(null: FloatArray, places: NDArray[np.intp], n_features: int) -> _Reflector:
+    """Return a basis of the features at ``places`` that is orthogonal to ``null`` (N), a function of N's span alone.
 
     The reflector moves the span of N to that of k axes, those where it is heaviest: with their rows N_1 = P S, P
     orthogonal and S positive, U is N with P added to these rows (Schreiber and Parlett, SIAM Journal on Numerical
@@ -299,8 +300,8 @@ def _correlations(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return eigenvalues and eigenvectors of Z'Z, Z the columns at ``places`` scaled to length one, and their lengths.
 
-    Columns are first centred and divided by ``unit``, of which lengths are multiples. Where Z has no more rows
-    than columns they are those of ZZ', which is smaller, of which dependent directions are left out.
+    Columns are first centred and divided by ``unit``, of which lengths are multiples. Where Z has no more rows than
+    columns, the smaller ZZ' is decomposed, and directions without variance are left out.
     """
     n_samples, count = features.shape[0], len(places)
     if isinstance(features, Samples):

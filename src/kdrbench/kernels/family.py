@@ -20,7 +20,7 @@ from math import perm
 from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kdrbench.arrays import is_device_array, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
@@ -210,15 +210,16 @@ def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> Float
 
 def _normal_exponential(argument: FloatArray) -> FloatArray:
     """Return exp(a), or 0 where that would be subnormal: such numbers make what uses them ten times as slow."""
-    if is_device_array(argument) or not argument.min(initial=0.0) < (least := _least_exponent(argument)):
+    if is_device_array(argument) or not argument.min(initial=0.0) < least_exponent(argument.dtype):
         return _applied(namespace_of(argument).exp, argument)
-    is_normal = argument >= least
-    np.exp(np.maximum(argument, least, out=argument), out=argument)
+    is_normal = argument >= (least := least_exponent(argument.dtype))
+    _applied(np.exp, np.maximum(argument, least, out=argument))
     return np.multiply(argument, is_normal, out=argument)
 
 
-def _least_exponent(argument: FloatArray) -> float:
-    return float(np.log(np.finfo(argument.dtype).tiny))
+def least_exponent(dtype: DTypeLike) -> float:
+    """Return the least a of which exp(a) is a normal number of this type."""
+    return float(np.log(np.finfo(dtype).tiny))
 
 
 def _compiled(name: str, argument: FloatArray) -> FloatArray:

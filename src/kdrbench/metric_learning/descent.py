@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, least_exponent
 from kdrbench.kernels.neighbours import distance_rows, row_blocks
 from kdrbench.metric_learning.learner import centred_features, checked_classes, target_neighbours
 from kdrbench.metric_learning.neighbours import IntArray
@@ -21,7 +21,7 @@ from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_val
 
 # Samples from which on their pairs are summed in single precision.
 _MANY = 5000
-# The share of the smallest normal number's logarithm below which exponents of chances are cut.
+# The share of the least exponent of a normal number at which exponents of chances are cut.
 _FARTHEST = 0.45
 # A to f(A) and its gradient.
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -64,8 +64,15 @@ class PairSums:
         """Return the sums over some columns of rows of weights, times C and one."""
         return np.asarray(weights @ self._columns[columns])
 
-    def add(self, rows: slice, columns: slice, weights: FloatArray, products: FloatArray, scale: FloatArray) -> None:
-        """Add w = diag(``scale``) ``weights``, (rows) x (columns), of which the ``products`` are known."""
+    def add(
+        self,
+        rows: slice,
+        columns: slice,
+        weights: FloatArray,
+        products: FloatArray,
+        scale: FloatArray | float = 1.0,
+    ) -> None:
+        """Add w = ``scale`` (of each row) times ``weights``, (rows) x (columns), whose ``products`` are known."""
         self._sums[rows] += scale * products
         self._turned_sums[columns] += weights.T @ (scale * self._turned[rows])
 
@@ -194,22 +201,23 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
     for block in row_blocks(n_samples, projection.shape[1]):
         # exp(-d_ij) times what makes the largest of a row one.
         chances = sums.squared(block)
-        chances[np.arange(len(chances)), np.arange(block.start, block.stop)] = np.inf
+        itself = np.arange(len(chances)), np.arange(block.start, block.stop)
+        chances[itself] = np.inf
         np.subtract(chances.min(axis=1, keepdims=True), chances, out=chances)
         # Products of two of them then stay normal numbers: others take a hundred times as long to multiply.
-        np.maximum(chances, _FARTHEST * np.log(np.finfo(chances.dtype).tiny), out=chances)
+        np.maximum(chances, _FARTHEST * least_exponent(chances.dtype), out=chances)
         np.exp(chances, out=chances)
-        chances[np.arange(len(chances)), np.arange(block.start, block.stop)] = 0.0
+        chances[itself] = 0.0
         for rows, own in sums.parts(block):
             mine = chances[rows.start - block.start : rows.stop - block.start]
             others = slice(0, own.start), slice(own.stop, n_samples)
             right, *wrong = (sums.products(mine[:, columns], columns) for columns in (own, *others))
-            total = right[:, -1:] + wrong[0][:, -1:] + wrong[1][:, -1:]
+            wrongs = wrong[0][:, -1:] + wrong[1][:, -1:]
+            total = right[:, -1:] + wrongs
             rights = right[:, -1:] / total
             value -= float(rights.sum())
             # w = p (1[same class] - rights), p the chances over their total; 1 - rights from what is wrong.
-            wrongs = (wrong[0][:, -1:] + wrong[1][:, -1:]) / total
-            sums.add(rows, own, mine[:, own], right, wrongs / total)
+            sums.add(rows, own, mine[:, own], right, wrongs / total / total)
             for columns, products in zip(others, wrong, strict=True):
                 sums.add(rows, columns, mine[:, columns], products, -rights / total)
     return value, sums.gradient()
@@ -249,7 +257,7 @@ class LMNNObjective:
         for block in row_blocks(len(self.features), projection.shape[1]):
             for rows, own in sums.parts(block):
                 here, weights = self._rows(sums.squared(rows), targets[rows], own)
-                sums.add(rows, every, weights, sums.products(weights, every), np.ones((len(weights), 1), weights.dtype))
+                sums.add(rows, every, weights, sums.products(weights, every))
                 value += here
         gradient = sums.gradient()
         gradient += 2.0 * self.regularisation * projection

@@ -48,7 +48,10 @@ _PATIENCE = 10
 
 
 class QuasiNewtonSearch:
-    """The iterate W, F and its Euclidean gradient there, and the memory; F never falls beyond rounding."""
+    """The iterate W, F and its Euclidean gradient there, and the memory; F never falls beyond rounding.
+
+    A line search tries ``most_trials`` lengths.
+    """
 
     def __init__(
         self,

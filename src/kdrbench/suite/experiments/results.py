@@ -268,4 +268,5 @@ def _value(word: str, allowed: Any) -> Any:
     try:
         return int(word) if int in kinds else float(word) if float in kinds else word
     except ValueError:
-        return word
+        # A number of either kind need not be whole.
+        return _value(word, float) if {int, float} <= set(kinds) else word
