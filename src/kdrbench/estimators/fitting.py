@@ -200,6 +200,10 @@ class _Search:
         method |= {option: value for option, value in options.items() if value is not None}
         if self._ends_early():
             method["gain"] = _GAIN
+        if self.definitions.paradigm != "supervised" and self.estimator.solver == _DEFAULT_SOLVER:
+            # Measured in 128 to 180 dimensions, 22 fits of Satellite and WDBC: BFGS takes .8 to 6.5 times as long, up to
+            # 20 times as many steps where clusters are to be avoided, and F is equal to a third of a percent.
+            method["newton_dimension"] = DENSE_DIMENSION
         if "portfolio" in method:
             method.setdefault("seed", int(self.rng.integers(2**31)))
         return build_solver(method)

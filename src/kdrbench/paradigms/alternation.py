@@ -169,13 +169,16 @@ class ClusteringTask:
         monitor: MakeMonitor,
         *,
         resumed: bool = False,
+        max_rounds: int | None = None,
     ) -> Clustering:
         """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
 
-        An alternation that is ``resumed`` had this W last, of some of the samples or by a rough solver.
+        An alternation that is ``resumed`` had this W last, of some of the samples or by a rough solver. ``max_rounds``
+        replaces that of the alternation.
         """
         first = self.first_step(kernel, start if resumed else None)
-        solver, form = getattr(solver, "continued" if resumed else "alone", solver), self.alternation
+        solver = getattr(solver, "continued" if resumed else "alone", solver)
+        form = replace(self.alternation, max_rounds=max_rounds or self.alternation.max_rounds)
         if form.rule == "eigenvalues":
             clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)
         else:

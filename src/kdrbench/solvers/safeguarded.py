@@ -87,7 +87,8 @@ class SafeguardedISM(Options):
     """ISM with a second-order finish.
 
     ``tolerance`` bounds the relative stationarity, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
-    A ``gain`` ends them where F hardly grows; by default they go on to the tolerance.
+    A ``gain`` ends them where F hardly grows; by default they go on to the tolerance. Tangent spaces of more dimensions
+    than ``newton_dimension`` are large: steps of limited-memory BFGS come before Newton's.
     With a ``portfolio`` of more than one start, what the exploration finds competes with random starts drawn from
     ``seed``, and the best is finished. The message says how many starts were tried, and whether these led to one
     optimum. By default there are ``_PORTFOLIO`` starts for kernels with powers of inner products where Phi drifted, in
@@ -100,6 +101,7 @@ class SafeguardedISM(Options):
     portfolio: Annotated[int | None, optional(COUNT)] = None
     seed: Annotated[int, whole(0)] = 0
     gain: Annotated[float | None, optional(POSITIVE)] = None
+    newton_dimension: Annotated[int, whole(0)] = QUASI_NEWTON_DIMENSION
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
@@ -217,8 +219,8 @@ class SafeguardedISM(Options):
                 return outcome._replace(message=outcome.message + found)
             # The approximate Hessian is not near enough here.
             point, value, gradient = search.point, search.value, search.gradient
-        many = approximation is None and dimension > QUASI_NEWTON_DIMENSION
-        search = NewtonSearch(problem, point, value, gradient, limited_memory=many, surrogate=surrogate)
+        is_large = approximation is None and dimension > self.newton_dimension
+        search = NewtonSearch(problem, point, value, gradient, limited_memory=is_large, surrogate=surrogate)
         outcome = self._finish(search, tolerance, monitor, self.max_iterations)
         return outcome._replace(message=outcome.message + found)
 
