@@ -9,7 +9,7 @@ Source: Python array API standard, https://data-apis.org/array-api/latest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,6 +168,19 @@ def set_product(out: Any, left: Any, right: Any) -> None:
         np.multiply(left, right, out=out)
 
 
+def set_matmul(out: Any, left: Any, right: Any) -> None:
+    """Make ``out``, a part of an array, the matrix product."""
+    if is_device_array(out):
+        out[...] = left @ right
+    else:
+        np.matmul(left, right, out=out)
+
+
+def applied(function: Callable[..., Any], argument: Any) -> Any:
+    """Return a function of the argument, in its memory but on a device."""
+    return function(argument) if is_device_array(argument) else function(argument, out=argument)
+
+
 def inner(left: Any, right: Any) -> float:
     """Return sum_ij left_ij right_ij, of a device's arrays in double precision."""
     if not is_device_array(left):
@@ -183,9 +196,9 @@ def row_products(left: Any, right: Any) -> Any:
     return namespace_of(left).sum(left * right, axis=1)
 
 
-def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield chunks of rows of that width that suit a device."""
-    step = max(1, _CHUNK // width)
+def row_chunks(n_rows: int, width: int, numbers: int | None = None) -> Iterator[slice]:
+    """Yield chunks of rows of that width that suit a device, or have so many numbers."""
+    step = max(1, (numbers or _CHUNK) // width)
     for begin in range(0, n_rows, step):
         yield slice(begin, min(begin + step, n_rows))
 

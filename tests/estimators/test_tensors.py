@@ -9,6 +9,7 @@ from sklearn.base import clone
 from kdrbench.arrays import Device
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
+from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from support.helpers import scaled_wine
 
 pytestmark = pytest.mark.needs("torch")
@@ -33,12 +34,12 @@ FITS = [(family, case) for family in FAMILIES for case in ("wine", "more feature
 FITS += [(family, "thousands of samples") for family in ("gaussian", "polynomial", "squared")]
 
 
-def assert_same_fit(model, features, known):
+def assert_same_fit(model, features, known, rounding=1e-10):
     import torch
 
     reference, mine = clone(model).fit(features, known), clone(model).fit(torch.tensor(features), torch.tensor(known))
     assert mine.status_ is reference.status_
-    assert mine.objective_ == pytest.approx(reference.objective_, rel=1e-10)
+    assert mine.objective_ == pytest.approx(reference.objective_, rel=rounding)
     assert isinstance(mine.components_, np.ndarray)
     assert isinstance(mine.objective_, float)
     assert mine.n_features_in_ == features.shape[1]
@@ -58,6 +59,14 @@ def test_a_fit_is_that_of_numpy(family, case):
     assert mine.certificate_.stationarity <= 1e-6
     projected = mine.transform(torch.tensor(features))
     np.testing.assert_allclose(projected.cpu().numpy(), mine.transform(features), atol=1e-12)
+
+
+@pytest.mark.parametrize("evaluation", [None, {"tolerance": 1e-4}])
+def test_many_samples_are_fitted_by_class_sums(evaluation):
+    model = InterpretableKDR(2, kernel_params={"sigma": 4.0}, evaluation=evaluation)
+    reference, mine = assert_same_fit(model, *made(SUMS_SAMPLES, 8), rounding=1e-8)
+    assert mine.result_.evaluation.startswith(f"class_sums: {SUMS_SAMPLES} samples of a Gaussian kernel, on ")
+    assert mine.certificate_.stationarity == pytest.approx(reference.certificate_.stationarity, abs=1e-6)
 
 
 def test_continuous_targets_and_several_label_columns():

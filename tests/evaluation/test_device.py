@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ import pytest
 from kdrbench import arrays
 from kdrbench.arrays import Device, HostRows, checked_features, fingerprint_of, is_device_array, namespace_of
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation import Evaluation, build_problem, streams
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.extras import MissingPackageError
@@ -56,6 +57,28 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     objective = objective_of(N, FACTORED[kernel], gamma=gamma)
     q = 4 if kernel == "degree 3" else 1
     assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), q)
+
+
+# Of monomials, of few and of many dimensions, and of landmarks.
+@pytest.mark.parametrize(("q", "sigma", "accuracy"), [(2, 4.0, 1e-7), (5, 12.0, 1e-2), (5, 4.0, 0.1)])
+@pytest.mark.parametrize("proved", [True, False])
+@pytest.mark.parametrize("gamma", ["large, small and single classes", "factors of both signs", "diagonal kept"])
+def test_class_sums_on_a_device_equal_numpys(up, gamma, proved, q, sigma, accuracy, monkeypatch):
+    # Chunks of some samples; products in double precision.
+    monkeypatch.setattr(streams, "_DEVICE_ENTRIES", 9000)
+    objective, projection = objective_of(N, Gaussian(sigma), gamma=gamma), random_projection(n_components=q)
+    given = (on_device(up, objective), objective)
+    mine, host = (ClassSumsProblem(one, accuracy=min(accuracy, 9e-6), proved=False) for one in given)
+    if proved:
+        mine, host = (ClassSumsProblem(one, accuracy=accuracy) for one in given)
+    assert_equal_oracles(mine, host, q, rounding=1e-10)
+    # Landmarks add up what is left from rounding.
+    bounds = [astuple(problem.error_bound(projection)) for problem in (mine, host)]
+    np.testing.assert_allclose(*bounds, rtol=1e-5)
+    assert mine.refined_at(projection) is host.refined_at(projection)
+    if proved:
+        error = np.linalg.norm(mine.gradient(projection) - DenseProblem(objective).gradient(projection))
+        assert error <= mine.error_bound(projection).gradient
 
 
 @pytest.mark.parametrize(("kernel", "maker"), [("multiquadric", PanelProblem), ("polynomial", FactoredProblem)])
@@ -108,8 +131,8 @@ def test_the_array_chooses_the_device(up, kernel, evaluator):
         smaller, expected = few(problem, 600), few(reference, 600)
         assert is_device_array(smaller.objective.features)
         assert smaller.value(point) == pytest.approx(expected.value(point), rel=1e-10)
-    for name in ("dense", "low_rank", "autograd", "pairwise_sum", "class_sums"):
-        with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* factored and panels"):
+    for name in ("dense", "low_rank", "autograd", "pairwise_sum"):
+        with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* class_sums, factored and"):
             build_problem(on_device(up, objective), Evaluation(evaluator=name))
 
 

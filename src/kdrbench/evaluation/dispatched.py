@@ -201,16 +201,25 @@ class DispatchedProblem(Problem):
         if name not in self._own:
             key = (name, self.evaluation.evaluator == name)
             if key not in self._shared:
-                if is_device_array(self.objective.features) and name not in ("factored", "panels"):
-                    raise InputError(
-                        f"evaluator {name!r} is for arrays of numpy; for those of a device there are auto, "
-                        "factored and panels"
-                    )
+                if is_device_array(self.objective.features):
+                    self._check_on_device(name)
                 self._shared[key] = _made(self.objective, chosen, self.evaluation)
             self._own[name] = self._shared[key].fresh()
         evaluator = self._own[name]
         evaluator.counters, evaluator.report = self.counters, self.report
         return evaluator
+
+    def _check_on_device(self, name: str) -> None:
+        if name not in ("class_sums", "factored", "panels"):
+            raise InputError(
+                f"evaluator {name!r} is for arrays of numpy; for those of a device there are auto, class_sums, "
+                "factored and panels"
+            )
+        if self.evaluation.engine is not None:
+            raise InputError(
+                f"an engine or a scheduler passes over arrays of numpy, got {type(self.objective.features).__name__}; "
+                "give none, or pass the features as a numpy array"
+            )
 
     def rough_surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W); where a factor of the kernel matrix is too large for the tolerance, that of the largest one.
@@ -220,7 +229,8 @@ class DispatchedProblem(Problem):
         """
         self.evaluator(projection)
         by_factor = self._given_up and self.plan(projection.shape[1]).evaluator in ("low_rank", "class_sums")
-        if not (by_factor and self.evaluation.tolerance > 0.0):
+        on_device = is_device_array(self.objective.features)
+        if on_device or not (by_factor and self.evaluation.tolerance > 0.0):
             return self.surrogate(projection)
         return self._made(Plan("low_rank", "a step or a preconditioner only")).surrogate(projection)
 
