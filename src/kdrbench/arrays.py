@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from kdrbench.extras import needed_for
 
 # An array of such a library: the standard has no type for it.
 DeviceArray = Any
+Array = TypeVar("Array")
 # Numbers in a chunk of rows.
 _CHUNK = 1 << 22
 # Integers up to the largest entry, and weights of samples: with 10^8 samples, their sums are below 2^63.
@@ -176,7 +177,7 @@ def set_matmul(out: Any, left: Any, right: Any) -> None:
         np.matmul(left, right, out=out)
 
 
-def applied(function: Callable[..., Any], argument: Any) -> Any:
+def applied(function: Callable[..., Array], argument: Array) -> Array:
     """Return a function of the argument, in its memory but on a device."""
     return function(argument) if is_device_array(argument) else function(argument, out=argument)
 
@@ -197,7 +198,7 @@ def row_products(left: Any, right: Any) -> Any:
 
 
 def row_chunks(n_rows: int, width: int, numbers: int | None = None) -> Iterator[slice]:
-    """Yield chunks of rows of that width that suit a device, or have so many numbers."""
+    """Yield chunks of rows of that width that suit a device, or have at most ``numbers``."""
     step = max(1, (numbers or _CHUNK) // width)
     for begin in range(0, n_rows, step):
         yield slice(begin, min(begin + step, n_rows))

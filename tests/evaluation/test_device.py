@@ -65,7 +65,7 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
 @pytest.mark.parametrize("gamma", ["large, small and single classes", "factors of both signs", "diagonal kept"])
 def test_class_sums_on_a_device_equal_numpys(up, gamma, proved, q, sigma, accuracy, monkeypatch):
     # Chunks of some samples; products in double precision.
-    monkeypatch.setattr(streams, "_DEVICE_ENTRIES", 9000)
+    monkeypatch.setattr(streams, "_CPU_ENTRIES", 3000)
     objective, projection = objective_of(N, Gaussian(sigma), gamma=gamma), random_projection(n_components=q)
     given = (on_device(up, objective), objective)
     mine, host = (ClassSumsProblem(one, accuracy=min(accuracy, 9e-6), proved=False) for one in given)

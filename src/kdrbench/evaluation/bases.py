@@ -82,8 +82,8 @@ class Functions(ABC):
         if self.damped:
             for number, (a, b) in enumerate(pairs_of(self.n_dimensions)):
                 first, second = samples[a, :], samples[b, :]
-                result[number, :] -= first * mixed[1 + b, :] + second * mixed[1 + a, :]
-                result[number, :] += (first * second - float(a == b)) * mixed[0, :]
+                bend = result[number, :] - (first * mixed[1 + b, :] + second * mixed[1 + a, :])
+                result[number, :] = bend + (first * second - float(a == b)) * mixed[0, :]
         return result
 
     def mixed(self, features: FloatArray, tables: FloatArray, weights: FloatArray) -> FloatArray:
@@ -189,7 +189,8 @@ class Monomials(Functions):
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""
         device = Device.of(samples)
-        return device.up(gammainc(self.degree + 1.0, device.down(squares_of(samples))))
+        rest: FloatArray = device.up(gammainc(self.degree + 1.0, device.down(squares_of(samples))))
+        return rest
 
 
 def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:

@@ -201,25 +201,17 @@ class DispatchedProblem(Problem):
         if name not in self._own:
             key = (name, self.evaluation.evaluator == name)
             if key not in self._shared:
-                if is_device_array(self.objective.features):
-                    self._check_on_device(name)
+                on_device, by_engine = is_device_array(self.objective.features), self.evaluation.engine is not None
+                if on_device and (by_engine or name not in ("class_sums", "factored", "panels")):
+                    raise InputError(
+                        f"evaluator {name!r}{' by an engine' if by_engine else ''} is for arrays of numpy; for those "
+                        "of a device there are auto, class_sums, factored and panels, without engine or scheduler"
+                    )
                 self._shared[key] = _made(self.objective, chosen, self.evaluation)
             self._own[name] = self._shared[key].fresh()
         evaluator = self._own[name]
         evaluator.counters, evaluator.report = self.counters, self.report
         return evaluator
-
-    def _check_on_device(self, name: str) -> None:
-        if name not in ("class_sums", "factored", "panels"):
-            raise InputError(
-                f"evaluator {name!r} is for arrays of numpy; for those of a device there are auto, class_sums, "
-                "factored and panels"
-            )
-        if self.evaluation.engine is not None:
-            raise InputError(
-                f"an engine or a scheduler passes over arrays of numpy, got {type(self.objective.features).__name__}; "
-                "give none, or pass the features as a numpy array"
-            )
 
     def rough_surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W); where a factor of the kernel matrix is too large for the tolerance, that of the largest one.

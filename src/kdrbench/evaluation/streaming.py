@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.arrays import Device, is_device_array, namespace_of, row_products
+from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator, Point
 from kdrbench.evaluation.bases import Basis, Functions, Powers, pairs_of, powers, squares_of, with_one
@@ -232,7 +232,8 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         def changes(total: Sums, samples: FloatArray, members: Members) -> None:
             here, moved = samples[:q, :], samples[q:, :]
             along = [row_products(moved.T, here.T)[None, :]] if basis.damped else []
-            members.add(total[0], basis.features(here), namespace_of(here).concat([moved, *along], axis=0).T)
+            columns = namespace_of(here).concat([moved, *along], axis=0).T
+            members.add(total[0], basis.features(here), contiguous(columns, columns.dtype))
 
         shape = (self._groups.number, basis.size, q + int(basis.damped))
         (sums,) = self._over().narrow(both, basis.size, [shape], changes)

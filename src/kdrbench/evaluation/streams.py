@@ -40,8 +40,8 @@ from kdrbench.samples.passes import chunks
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
-# The same on a device, where a call costs as much as many numbers.
-_DEVICE_ENTRIES = 1 << 24
+# The same on a device, where a call costs as much as many numbers, and for another library's arrays on the CPU.
+_DEVICE_ENTRIES, _CPU_ENTRIES = 1 << 24, 1 << 20
 
 
 class Members:
@@ -94,15 +94,16 @@ class Members:
         """Return sum_g E_ig v_g, or sum_g E_ig^2 v_g, of each sample."""
         if self._weights is not None:
             spread: FloatArray = (self._weights**2 if squared else self._weights) @ self._device.up(values)
-            return spread
-        return self._device.up(values[self._codes])
+        else:
+            spread = self._device.up(values[self._codes])
+        return spread
 
     def moments(self, values: FloatArray, n_groups: int) -> FloatArray:
         """Return sum_i v_i |E_ig| |E_ih|, g x g."""
         if self._weights is not None:
             sizes = self._device.xp.abs(self._weights)
-            moments: FloatArray = (sizes.T * values) @ sizes
-            return moments
+            result: FloatArray = (sizes.T * values) @ sizes
+            return result
         result = self._device.zeros(n_groups, n_groups)
         for group, run in self._runs:
             result[group, group] += self._device.xp.sum(values[run])
@@ -110,10 +111,10 @@ class Members:
 
     def totals(self, values: FloatArray, n_groups: int) -> FloatArray:
         """Return sum_i |E_ig| v_i, g."""
-        xp = self._device.xp
-        totals: FloatArray = (
-            xp.sum(self.moments(values, n_groups), axis=0) if self._weights is None else values @ xp.abs(self._weights)
-        )
+        if self._weights is not None:
+            totals: FloatArray = values @ self._device.xp.abs(self._weights)
+        else:
+            totals = self._device.xp.sum(self.moments(values, n_groups), axis=0)
         return totals
 
 
@@ -146,7 +147,7 @@ class Groups:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= {**state, "_table": aligned(state["_table"])}
 
-    def part(self, rows: slice) -> Groups:
+    def part(self, rows: slice | NDArray[np.intp]) -> Groups:
         """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""
         part = copy(self)
         part.__dict__ |= {"_table": self._table[rows]} if self._codes is None else {"_codes": self._codes[rows]}
@@ -154,10 +155,10 @@ class Groups:
 
     def on(self, device: Device, order: NDArray[np.intp] | None) -> Groups:
         """Return the groups of samples on a device, in an ``order`` where they have classes."""
-        there = copy(self)
-        there.__dict__ |= {"_device": device, "_table": device.up(self._table) if self._codes is None else self._table}
-        if self._codes is not None and order is not None:
-            there._codes = self._codes[order]
+        there = copy(self) if order is None else self.part(order)
+        there._device = device
+        if self._codes is None:
+            there._table = device.up(self._table)
         return there
 
     def members(self, rows: slice) -> Members:
@@ -304,8 +305,9 @@ class Stream:
         return self._run(_Pass(columns, self.mean, tuple(shapes), visit), max(map(max, shapes)))
 
     def _run(self, partial_sums: PartialSums, numbers: int) -> Sums:
-        """Return the sums in numpy; on a device over chunks that suit so many numbers of each sample."""
-        (n_samples, d), device = self.samples.shape, self._device
-        on_device = row_chunks(n_samples, max(d, numbers), _DEVICE_ENTRIES)
-        parts = parts_of(n_samples) if device.is_host else list(on_device)
+        """Return the sums in numpy; on a device over chunks that suit these ``numbers`` of a sample."""
+        (n_samples, d), device, parts = self.samples.shape, self._device, parts_of(len(self.samples))
+        if not device.is_host:
+            entries = _CPU_ENTRIES if "cpu" in str(device).lower() else _DEVICE_ENTRIES
+            parts = list(row_chunks(n_samples, max(d, numbers), entries))
         return tuple(map(device.down, self._engine.run(self.samples, parts, partial_sums, self.report)))

@@ -196,7 +196,7 @@ class DeviceSamples(Samples):
         """Return the same samples in this order."""
         return DeviceSamples(self._array, order)
 
-    def rows(self, rows: slice) -> FloatArray:
+    def rows(self, rows: slice) -> Any:
         """Return some rows there."""
         if self._order is None:
             return self.device.wide(self._array[rows, :])
