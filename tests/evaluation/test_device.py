@@ -10,7 +10,7 @@ import pytest
 from kdrbench import arrays
 from kdrbench.arrays import Device, HostRows, checked_features, fingerprint_of, is_device_array, namespace_of
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem, streams
+from kdrbench.evaluation import Evaluation, basis_choice, build_problem, cost_model, streams
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
@@ -19,6 +19,7 @@ from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Polynomial, UserKernel
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.samples import ThreadEngine
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import FACTORED, GAMMAS, RATIONAL, each_once, kernels_of, objective_of
 from support.helpers import random_projection, random_samples, traced_memory
@@ -59,26 +60,25 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), q)
 
 
-# Of monomials, of few and of many dimensions, and of landmarks.
-@pytest.mark.parametrize(("q", "sigma", "accuracy"), [(2, 4.0, 1e-7), (5, 12.0, 1e-2), (5, 4.0, 0.1)])
-@pytest.mark.parametrize("proved", [True, False])
+# Monomials of few and of more dimensions, and landmarks.
+@pytest.mark.parametrize(
+    ("q", "sigma", "accuracy", "dtype"), [(2, 4.0, 1e-7, float), (5, 12.0, 1e-2, float), (5, 4.0, 0.1, np.float32)]
+)
 @pytest.mark.parametrize("gamma", ["large, small and single classes", "factors of both signs", "diagonal kept"])
-def test_class_sums_on_a_device_equal_numpys(up, gamma, proved, q, sigma, accuracy, monkeypatch):
-    # Chunks of some samples; products in double precision.
+def test_class_sums_on_a_device_equal_numpys(up, gamma, q, sigma, accuracy, dtype, monkeypatch):
     monkeypatch.setattr(streams, "_CPU_ENTRIES", 3000)
-    objective, projection = objective_of(N, Gaussian(sigma), gamma=gamma), random_projection(n_components=q)
-    given = (on_device(up, objective), objective)
-    mine, host = (ClassSumsProblem(one, accuracy=min(accuracy, 9e-6), proved=False) for one in given)
-    if proved:
-        mine, host = (ClassSumsProblem(one, accuracy=accuracy) for one in given)
-    assert_equal_oracles(mine, host, q, rounding=1e-10)
-    # Landmarks add up what is left from rounding.
-    bounds = [astuple(problem.error_bound(projection)) for problem in (mine, host)]
-    np.testing.assert_allclose(*bounds, rtol=1e-5)
-    assert mine.refined_at(projection) is host.refined_at(projection)
-    if proved:
-        error = np.linalg.norm(mine.gradient(projection) - DenseProblem(objective).gradient(projection))
-        assert error <= mine.error_bound(projection).gradient
+    given, projection = objective_of(N, Gaussian(sigma), gamma=gamma), random_projection(n_components=q)
+    features = given.features.astype(dtype)
+    objectives = [replace(given, features=array) for array in (up(features), features.astype(float))]
+    for options in ({"accuracy": min(accuracy, 9e-6), "proved": False}, {"accuracy": accuracy}):
+        mine, host = (ClassSumsProblem(objective, **options) for objective in objectives)
+        assert_equal_oracles(mine, host, q, rounding=1e-10)
+        # Landmarks add up what is left from rounding.
+        bounds = [astuple(problem.error_bound(projection)) for problem in (mine, host)]
+        np.testing.assert_allclose(*bounds, rtol=1e-5)
+        assert mine.refined_at(projection) is host.refined_at(projection)
+    error = np.linalg.norm(mine.gradient(projection) - DenseProblem(objectives[1]).gradient(projection))
+    assert error <= mine.error_bound(projection).gradient
 
 
 @pytest.mark.parametrize(("kernel", "maker"), [("multiquadric", PanelProblem), ("polynomial", FactoredProblem)])
@@ -119,14 +119,23 @@ def test_a_kernel_that_needs_numpy_is_named(up):
         PanelProblem(on_device(up, objective)).value(random_projection())
 
 
-@pytest.mark.parametrize(("kernel", "evaluator"), [(Gaussian(2.0), "panels"), (Polynomial(degree=3), "factored")])
-def test_the_array_chooses_the_device(up, kernel, evaluator):
-    objective = objective_of(2100, kernel)
+# The basis that the narrow Gaussian needs is too large.
+@pytest.mark.parametrize(
+    ("kernel", "evaluator"),
+    [(Gaussian(2.0), "class_sums"), (Gaussian(0.02), "panels"), (Polynomial(degree=3), "factored")],
+)
+def test_the_array_chooses_the_device(up, kernel, evaluator, monkeypatch):
+    monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 2000)
+    monkeypatch.setattr(basis_choice, "_MOST_LANDMARKS", 50)
+    objective, point = objective_of(2100, kernel), random_projection()
     problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
-    assert problem.explain(2).startswith(f"{evaluator}: ")
     assert ", on " in problem.explain(2)
-    point = random_projection()
     np.testing.assert_allclose(problem.gradient(point), reference.gradient(point), rtol=1e-9)
+    assert problem.explain(2).startswith(f"{evaluator}: ")
+    rough = build_problem(on_device(up, objective), Evaluation(tolerance=1e-6)).rough_surrogate(point)
+    np.testing.assert_allclose(rough, reference.surrogate(point), atol=1e-4 * np.abs(rough).max())
+    with pytest.raises(InputError, match="by an engine is for arrays of numpy"):
+        build_problem(on_device(up, objective), Evaluation(engine=ThreadEngine())).value(point)
     for few in (type(problem).subsampled, type(problem).leading):
         smaller, expected = few(problem, 600), few(reference, 600)
         assert is_device_array(smaller.objective.features)

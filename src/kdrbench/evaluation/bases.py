@@ -184,13 +184,11 @@ class Monomials(Functions):
         slope = self.n_dimensions * least + squares * (at(degree - 1) - at(degree))
         # Terms of the size of the first cancel.
         slope = np.maximum(slope, 0.0) + 8.0 * _UNIT * (self.n_dimensions + squares) * least
-        return self.rest(samples), device.up(slope)
+        return device.up(gammainc(degree + 1.0, squares)), device.up(slope)
 
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""
-        device = Device.of(samples)
-        rest: FloatArray = device.up(gammainc(self.degree + 1.0, device.down(squares_of(samples))))
-        return rest
+        return np.asarray(gammainc(self.degree + 1.0, squares_of(samples)))
 
 
 def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:

@@ -154,7 +154,7 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
     if objective.is_streamed or asked.engine is not None:
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
         by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
-        return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
+        return Plan(evaluator, f"{objective.features.shape[0]} streamed samples{by}")
     kernel = objective.kernel
     if asked.evaluator != "auto":
         return Plan(asked.evaluator, "asked for", asked.tolerance >= SINGLE_PRECISION and asked.evaluator == "panels")

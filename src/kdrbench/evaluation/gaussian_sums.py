@@ -7,7 +7,8 @@ With u_i = W'(x_i - mean) / sigma, a basis phi of m functions (:mod:`.bases`) an
 
 and likewise products with the Hessian, the Hessian on many directions, and Phi: each is two passes over chunks of
 samples that add up k m, k m q or k m d numbers. No n x n and no n x m array is ever made; time O(n m (q + c)) for F and
-its gradient, memory O(chunk + k m) and k m d for Phi.
+its gradient, memory O(chunk + k m) and k m d for Phi. Samples on a device are summed there; the basis is chosen, and
+the sums are put together, in numpy.
 
 The basis is chosen on some of the samples, so that the error of the gradient is a given share of it, and kept for as
 long as it suffices there: F is then a smooth function with these derivatives. Landmarks are points of the projected
