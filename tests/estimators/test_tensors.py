@@ -130,5 +130,3 @@ def test_bad_tensors_are_named(torch):
     model.fit(given, labels)
     with pytest.raises(ValueError, match="X has 12 features, but InterpretableKDR is expecting 13 features"):
         model.transform(given[:, 1:])
-    with pytest.raises(InputError, match="evaluator 'dense' is for arrays of numpy"):
-        InterpretableKDR(2, evaluation={"evaluator": "dense"}).fit(given, labels)

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from dataclasses import astuple, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -45,6 +46,12 @@ def on_device(up, objective):
     return replace(objective, features=up(objective.features))
 
 
+def rounded(up, objective):
+    """An objective on a device in float32, and one of the same numbers in numpy."""
+    single = objective.features.astype(np.float32)
+    return [replace(objective, features=array) for array in (up(single), single.astype(float))]
+
+
 # What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", KERNELS, "large, small and single classes", GAMMAS))
 def test_pairs_on_a_device_equal_dense_arrays(up, kernel, gamma):
@@ -61,15 +68,12 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
 
 
 # Monomials of few and of more dimensions, and landmarks.
-@pytest.mark.parametrize(
-    ("q", "sigma", "accuracy", "dtype"), [(2, 4.0, 1e-7, float), (5, 12.0, 1e-2, float), (5, 4.0, 0.1, np.float32)]
-)
+@pytest.mark.parametrize(("q", "sigma", "accuracy"), [(2, 4.0, 1e-7), (5, 12.0, 1e-2), (5, 4.0, 0.1)])
 @pytest.mark.parametrize("gamma", ["large, small and single classes", "factors of both signs", "diagonal kept"])
-def test_class_sums_on_a_device_equal_numpys(up, gamma, q, sigma, accuracy, dtype, monkeypatch):
+def test_class_sums_on_a_device_equal_numpys(up, gamma, q, sigma, accuracy, monkeypatch):
     monkeypatch.setattr(streams, "_CPU_ENTRIES", 3000)
-    given, projection = objective_of(N, Gaussian(sigma), gamma=gamma), random_projection(n_components=q)
-    features = given.features.astype(dtype)
-    objectives = [replace(given, features=array) for array in (up(features), features.astype(float))]
+    objectives = rounded(up, objective_of(N, Gaussian(sigma), gamma=gamma))
+    projection = random_projection(n_components=q)
     for options in ({"accuracy": min(accuracy, 9e-6), "proved": False}, {"accuracy": accuracy}):
         mine, host = (ClassSumsProblem(objective, **options) for objective in objectives)
         assert_equal_oracles(mine, host, q, rounding=1e-10)
@@ -83,11 +87,8 @@ def test_class_sums_on_a_device_equal_numpys(up, gamma, q, sigma, accuracy, dtyp
 
 @pytest.mark.parametrize(("kernel", "maker"), [("multiquadric", PanelProblem), ("polynomial", FactoredProblem)])
 def test_float32_samples_have_sums_in_float64(up, kernel, maker):
-    features, labels = random_samples(n_samples=N)
-    single = features.astype(np.float32)
-    objective = TraceObjective(single.astype(np.float64), KERNELS[kernel], supervised_gamma(labels))
-    mine = maker(TraceObjective(up(single), KERNELS[kernel], objective.gamma))
-    assert_equal_oracles(mine, DenseProblem(objective), 2)
+    mine, host = rounded(up, objective_of(N, KERNELS[kernel]))
+    assert_equal_oracles(maker(mine), DenseProblem(host), 2)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "combination"])
@@ -120,14 +121,14 @@ def test_a_kernel_that_needs_numpy_is_named(up):
 
 
 # The basis that the narrow Gaussian needs is too large.
-@pytest.mark.parametrize(
-    ("kernel", "evaluator"),
-    [(Gaussian(2.0), "class_sums"), (Gaussian(0.02), "panels"), (Polynomial(degree=3), "factored")],
-)
-def test_the_array_chooses_the_device(up, kernel, evaluator, monkeypatch):
+CHOSEN = {"class_sums": Gaussian(2.0), "panels": Gaussian(0.02), "factored": Polynomial(degree=3)}
+
+
+@pytest.mark.parametrize("evaluator", CHOSEN)
+def test_the_array_chooses_the_device(up, evaluator, monkeypatch):
     monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 2000)
     monkeypatch.setattr(basis_choice, "_MOST_LANDMARKS", 50)
-    objective, point = objective_of(2100, kernel), random_projection()
+    objective, point = objective_of(2100, CHOSEN[evaluator]), random_projection()
     problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
     assert ", on " in problem.explain(2)
     np.testing.assert_allclose(problem.gradient(point), reference.gradient(point), rtol=1e-9)
@@ -220,9 +221,7 @@ def test_a_pass_can_be_stopped(up):
 
 
 def test_features_that_a_device_cannot_have(up):
-    features, labels = random_samples()
-    gamma = supervised_gamma(labels)
-    bad = features.copy()
+    bad, labels = random_samples()
     bad[3, 4] = np.nan
     for array, message in (
         (up(bad), "NaN or infinite values, the first at row 3, column 4"),
@@ -231,7 +230,7 @@ def test_features_that_a_device_cannot_have(up):
         (up(np.ones((40, 0))), "must be a non-empty n x d array"),
     ):
         with pytest.raises(InputError, match=message):
-            TraceObjective(array, Gaussian(1.0), gamma)
+            TraceObjective(array, Gaussian(1.0), supervised_gamma(labels))
 
 
 @pytest.mark.needs("torch")
@@ -253,10 +252,7 @@ def test_tensors_that_are_not_plain():
 
 
 def test_a_device_without_float64_is_refused(up, monkeypatch):
-    def refused(self, *shape):
-        raise TypeError("no float64 here")
-
-    monkeypatch.setattr(Device, "zeros", refused)
+    monkeypatch.setattr(Device, "zeros", Mock(side_effect=TypeError("no float64 here")))
     with pytest.raises(InputError, match=r"float64, which this device does not have \(no float64 here\)"):
         checked_features(up(np.ones((3, 2), dtype=np.float32)))
 
