@@ -4,7 +4,8 @@ Gamma_ij = sum_gh E_ig Theta_gh E_jh. For labels g is a class, E_ig says whether
 for the rows T of U that the classes have. Otherwise E = U and Theta = diag(w).
 
 What a pass adds up is a callable of its own (:class:`_Pass`) that holds no samples, so that any
-engine of :mod:`kdrbench.samples` can send it to where they are.
+engine of :mod:`kdrbench.samples` can send it to where they are. On a device a part is one large chunk, samples of one
+class are side by side, and sums come to numpy when a pass ends.
 """
 
 from __future__ import annotations
@@ -23,20 +24,8 @@ from numpy.typing import NDArray
 from kdrbench.arrays import Device, contiguous, row_chunks, set_matmul
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import (
-    Cluster,
-    Codes,
-    DeviceSamples,
-    Engine,
-    PartialSums,
-    Report,
-    Samples,
-    Sums,
-    aligned,
-    parts_of,
-    power_sums,
-)
-from kdrbench.samples.passes import chunks
+from kdrbench.samples import Cluster, Codes, DeviceSamples, Engine, Report, Samples, Sums, aligned, power_sums
+from kdrbench.samples.passes import PartialSums, chunks, parts_of
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
@@ -111,10 +100,10 @@ class Members:
 
     def totals(self, values: FloatArray, n_groups: int) -> FloatArray:
         """Return sum_i |E_ig| v_i, g."""
-        if self._weights is not None:
-            totals: FloatArray = values @ self._device.xp.abs(self._weights)
+        if self._weights is None:
+            totals: FloatArray = self._device.xp.sum(self.moments(values, n_groups), axis=0)
         else:
-            totals = self._device.xp.sum(self.moments(values, n_groups), axis=0)
+            totals = values @ self._device.xp.abs(self._weights)
         return totals
 
 
