@@ -9,9 +9,9 @@ Source: Python array API standard, https://data-apis.org/array-api/latest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from kdrbench.extras import needed_for
 
 # An array of such a library: the standard has no type for it.
 DeviceArray = Any
+Array = TypeVar("Array")
 # Numbers in a chunk of rows.
 _CHUNK = 1 << 22
 # Integers up to the largest entry, and weights of samples: with 10^8 samples, their sums are below 2^63.
@@ -168,6 +169,19 @@ def set_product(out: Any, left: Any, right: Any) -> None:
         np.multiply(left, right, out=out)
 
 
+def set_matmul(out: Any, left: Any, right: Any) -> None:
+    """Make ``out``, a part of an array, the matrix product."""
+    if is_device_array(out):
+        out[...] = left @ right
+    else:
+        np.matmul(left, right, out=out)
+
+
+def applied(function: Callable[..., Array], argument: Array) -> Array:
+    """Return a function of the argument, in its memory but on a device."""
+    return function(argument) if is_device_array(argument) else function(argument, out=argument)
+
+
 def inner(left: Any, right: Any) -> float:
     """Return sum_ij left_ij right_ij, of a device's arrays in double precision."""
     if not is_device_array(left):
@@ -183,9 +197,9 @@ def row_products(left: Any, right: Any) -> Any:
     return namespace_of(left).sum(left * right, axis=1)
 
 
-def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield chunks of rows of that width that suit a device."""
-    step = max(1, _CHUNK // width)
+def row_chunks(n_rows: int, width: int, numbers: int | None = None) -> Iterator[slice]:
+    """Yield chunks of rows of that width that suit a device, or have at most ``numbers``."""
+    step = max(1, (numbers or _CHUNK) // width)
     for begin in range(0, n_rows, step):
         yield slice(begin, min(begin + step, n_rows))
 

@@ -1,6 +1,7 @@
 """Canaries of kernels, of every evaluator, of starts and of the Gamma of each paradigm."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import numpy as np
 from contract.canary import canary, projection, samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.bases import Landmarks
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.kernels import build_kernel, gram_matrix, terms_of
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.paradigms import build_task
-from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
+from kdrbench.problems import FactoredGamma, TraceObjective, integer_gamma, supervised_gamma, target_gamma
 from kdrbench.samples import ArraySamples
 from kdrbench.solvers import make_start
 from kdrbench.solvers.geometry.certificate import certify
@@ -150,6 +153,17 @@ def _rough(evaluator: str, q: int) -> dict[str, Any]:
     return oracles_of(problem, projection(6, q))
 
 
+def _left_out() -> dict[str, Any]:
+    """Return what class sums prove, of classes and of factors, and what these make of landmarks."""
+    features, codes = samples()
+    basis, tables, few = Landmarks(features[:5, :2]), np.cos(np.arange(30.0)).reshape(3, 2, 5), features[:9]
+    found = {"mixed": basis.mixed(basis.features(few[:, 2:4].T), tables, few[:, :3])}
+    for gamma in (supervised_gamma(codes), FactoredGamma(features[:, :3], np.array([1.0, -2.0, 0.5]))):
+        problem = ClassSumsProblem(TraceObjective(features, _kernel_on({"family": "gaussian"}, features, codes), gamma))
+        found[f"bounds of {len(gamma.table)}"] = np.array(astuple(problem.error_bound(projection())))
+    return found
+
+
 def _medians() -> dict[str, Any]:
     """Return medians of samples numerous enough that distances are counted, and that groups are drawn."""
     features = samples(2500, 3)[0]
@@ -164,6 +178,7 @@ CANARIES = [
         for evaluator in ("class_sums", "low_rank")
         for q in (1, 3)
     ),
+    canary("evaluation class_sums left out", "evaluation/class_sums", _left_out),
     canary("kernel gaussian medians", "kernel/gaussian", _medians),
     *(
         canary(f"kernel {family} {number}", f"kernel/{family}", _of_kernel, {"family": family, **options})

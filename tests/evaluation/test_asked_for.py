@@ -14,9 +14,8 @@ from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import PassStoppedError
-from support import evaluation_cases
 from support.equal_oracles import assert_equal_oracles
-from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
+from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of, objective_of
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 N = 24
@@ -26,32 +25,28 @@ DIFFERENTIABLE["wide gaussian"] = Gaussian(3.0)
 ALL = {**DIFFERENTIABLE, **kernels_of(N), "flat at zero": Polynomial(degree=3, offset=0.0)}
 
 
-def objective_of(kernel, gamma=None):
-    return evaluation_cases.objective_of(N, kernel, gamma=gamma)
-
-
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", DIFFERENTIABLE, "factors of both signs", GAMMAS))
 def test_autograd_finds_the_derivatives_that_are_written_down(kernel, gamma):
-    objective = objective_of(DIFFERENTIABLE[kernel], gamma)
+    objective = objective_of(N, DIFFERENTIABLE[kernel], gamma=gamma)
     problem = AutomaticProblem(objective)
     assert_equal_oracles(problem, DenseProblem(objective), 2, 1e-9, without=("surrogate", "hessian"))
 
 
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", ALL, "factors of both signs", GAMMAS))
 def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
-    objective = objective_of(ALL[kernel], gamma)
+    objective = objective_of(N, ALL[kernel], gamma=gamma)
     lacking = ("hessian_vector", "hessian_vectors", "hessian")
     assert_equal_oracles(PairwiseSumProblem(objective), DenseProblem(objective), 2, 1e-10, without=lacking)
 
 
 def test_autograd_keeps_its_digits_far_from_the_origin():
-    near, point = objective_of(Gaussian(2.0)), random_projection()
+    near, point = objective_of(N, Gaussian(2.0)), random_projection()
     far = AutomaticProblem(replace(near, features=near.array + 1e6))
     np.testing.assert_allclose(far.gradient(point), DenseProblem(near).gradient(point), 1e-6)
 
 
 def test_a_recorded_gradient_belongs_to_its_point():
-    objective = objective_of(Gaussian(2.0))
+    objective = objective_of(N, Gaussian(2.0))
     problem, direction = AutomaticProblem(objective), random_projection(seed=5)
     here, there = random_projection(), random_projection(seed=2)
     moved = here.copy()
@@ -65,7 +60,7 @@ def test_a_recorded_gradient_belongs_to_its_point():
 
 
 def test_a_problem_evaluated_otherwise_shares_its_counters():
-    problem, projection = build_problem(objective_of(Gaussian(2.0))), random_projection()
+    problem, projection = build_problem(objective_of(N, Gaussian(2.0))), random_projection()
     shares = []
     problem.report = shares.append
     assert problem.explain(2).startswith("dense: ")
@@ -86,15 +81,15 @@ def test_autograd_says_which_kernels_it_knows():
         message = f"autograd knows linear, .* and multiquadric .*, not {type(kernel).__name__}; choose another"
         for asked in (kernel, Combination((Term(1.0, Linear()), Term(1.0, kernel)))):
             with pytest.raises(InputError, match=message):
-                build_problem(objective_of(asked), Evaluation(evaluator="autograd"))
+                build_problem(objective_of(N, asked), Evaluation(evaluator="autograd"))
             with pytest.raises(InputError, match=message):
-                build_problem(objective_of(asked)).evaluated("autograd")
+                build_problem(objective_of(N, asked)).evaluated("autograd")
 
 
 def test_oracles_they_lack_are_refused():
     lacking = {"autograd": ("surrogate", "hessian"), "pairwise_sum": ("hessian_vector", "hessian")}
     for evaluator, oracle in ((name, oracle) for name in lacking for oracle in lacking[name]):
-        problem = build_problem(objective_of(Multiquadric()), Evaluation(evaluator=evaluator))
+        problem = build_problem(objective_of(N, Multiquadric()), Evaluation(evaluator=evaluator))
         arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
         with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
             getattr(problem, oracle)(*arguments)

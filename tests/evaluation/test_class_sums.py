@@ -16,6 +16,7 @@ from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import TreeSum
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.equal_oracles import assert_equal_oracles
+from support.evaluation_cases import objective_of
 from support.helpers import random_projection, solved, traced_memory
 
 BASES = {
@@ -155,10 +156,7 @@ def test_a_basis_whose_bound_is_too_large_is_made_finer():
 
 
 def large(n_samples, n_features=8):
-    rng, labels = np.random.default_rng(0), np.arange(n_samples) % 3
-    features = rng.standard_normal((n_samples, n_features))
-    features[:, :3] += 2.0 * np.eye(3)[labels]
-    return TraceObjective(features, Gaussian(4.0), supervised_gamma(labels))
+    return objective_of(n_samples, Gaussian(4.0), n_features)
 
 
 def test_threads_change_no_bit():

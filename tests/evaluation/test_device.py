@@ -2,7 +2,8 @@
 
 import importlib
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,14 +11,16 @@ import pytest
 from kdrbench import arrays
 from kdrbench.arrays import Device, HostRows, checked_features, fingerprint_of, is_device_array, namespace_of
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation import Evaluation, basis_choice, build_problem, cost_model, streams
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Polynomial, UserKernel
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.samples import ThreadEngine
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import FACTORED, GAMMAS, RATIONAL, each_once, kernels_of, objective_of
 from support.helpers import random_projection, random_samples, traced_memory
@@ -43,6 +46,12 @@ def on_device(up, objective):
     return replace(objective, features=up(objective.features))
 
 
+def rounded(up, objective):
+    """An objective on a device in float32, and one of the same numbers in numpy."""
+    single = objective.features.astype(np.float32)
+    return [replace(objective, features=array) for array in (up(single), single.astype(float))]
+
+
 # What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
 @pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", KERNELS, "large, small and single classes", GAMMAS))
 def test_pairs_on_a_device_equal_dense_arrays(up, kernel, gamma):
@@ -58,13 +67,28 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), q)
 
 
+# Monomials of few and of more dimensions, and landmarks.
+@pytest.mark.parametrize(("q", "sigma", "accuracy"), [(2, 4.0, 1e-7), (5, 12.0, 1e-2), (5, 4.0, 0.1)])
+@pytest.mark.parametrize("gamma", ["large, small and single classes", "factors of both signs", "diagonal kept"])
+def test_class_sums_on_a_device_equal_numpys(up, gamma, q, sigma, accuracy, monkeypatch):
+    monkeypatch.setattr(streams, "_CPU_ENTRIES", 3000)
+    objectives = rounded(up, objective_of(N, Gaussian(sigma), gamma=gamma))
+    projection = random_projection(n_components=q)
+    for options in ({"accuracy": min(accuracy, 9e-6), "proved": False}, {"accuracy": accuracy}):
+        mine, host = (ClassSumsProblem(objective, **options) for objective in objectives)
+        assert_equal_oracles(mine, host, q, rounding=1e-10)
+        # Landmarks add up what is left from rounding.
+        bounds = [astuple(problem.error_bound(projection)) for problem in (mine, host)]
+        np.testing.assert_allclose(*bounds, rtol=1e-5)
+        assert mine.refined_at(projection) is host.refined_at(projection)
+    error = np.linalg.norm(mine.gradient(projection) - DenseProblem(objectives[1]).gradient(projection))
+    assert error <= mine.error_bound(projection).gradient
+
+
 @pytest.mark.parametrize(("kernel", "maker"), [("multiquadric", PanelProblem), ("polynomial", FactoredProblem)])
 def test_float32_samples_have_sums_in_float64(up, kernel, maker):
-    features, labels = random_samples(n_samples=N)
-    single = features.astype(np.float32)
-    objective = TraceObjective(single.astype(np.float64), KERNELS[kernel], supervised_gamma(labels))
-    mine = maker(TraceObjective(up(single), KERNELS[kernel], objective.gamma))
-    assert_equal_oracles(mine, DenseProblem(objective), 2)
+    mine, host = rounded(up, objective_of(N, KERNELS[kernel]))
+    assert_equal_oracles(maker(mine), DenseProblem(host), 2)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "combination"])
@@ -96,20 +120,29 @@ def test_a_kernel_that_needs_numpy_is_named(up):
         PanelProblem(on_device(up, objective)).value(random_projection())
 
 
-@pytest.mark.parametrize(("kernel", "evaluator"), [(Gaussian(2.0), "panels"), (Polynomial(degree=3), "factored")])
-def test_the_array_chooses_the_device(up, kernel, evaluator):
-    objective = objective_of(2100, kernel)
+# The basis that the narrow Gaussian needs is too large.
+CHOSEN = {"class_sums": Gaussian(2.0), "panels": Gaussian(0.02), "factored": Polynomial(degree=3)}
+
+
+@pytest.mark.parametrize("evaluator", CHOSEN)
+def test_the_array_chooses_the_device(up, evaluator, monkeypatch):
+    monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 2000)
+    monkeypatch.setattr(basis_choice, "_MOST_LANDMARKS", 50)
+    objective, point = objective_of(2100, CHOSEN[evaluator]), random_projection()
     problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
-    assert problem.explain(2).startswith(f"{evaluator}: ")
     assert ", on " in problem.explain(2)
-    point = random_projection()
     np.testing.assert_allclose(problem.gradient(point), reference.gradient(point), rtol=1e-9)
+    assert problem.explain(2).startswith(f"{evaluator}: ")
+    rough = build_problem(on_device(up, objective), Evaluation(tolerance=1e-6)).rough_surrogate(point)
+    np.testing.assert_allclose(rough, reference.surrogate(point), atol=1e-4 * np.abs(rough).max())
+    with pytest.raises(InputError, match="by an engine is for arrays of numpy"):
+        build_problem(on_device(up, objective), Evaluation(engine=ThreadEngine())).value(point)
     for few in (type(problem).subsampled, type(problem).leading):
         smaller, expected = few(problem, 600), few(reference, 600)
         assert is_device_array(smaller.objective.features)
         assert smaller.value(point) == pytest.approx(expected.value(point), rel=1e-10)
-    for name in ("dense", "low_rank", "autograd", "pairwise_sum", "class_sums"):
-        with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* factored and panels"):
+    for name in ("dense", "low_rank", "autograd", "pairwise_sum"):
+        with pytest.raises(InputError, match=f"evaluator '{name}' is for arrays of numpy; .* class_sums, factored and"):
             build_problem(on_device(up, objective), Evaluation(evaluator=name))
 
 
@@ -188,9 +221,7 @@ def test_a_pass_can_be_stopped(up):
 
 
 def test_features_that_a_device_cannot_have(up):
-    features, labels = random_samples()
-    gamma = supervised_gamma(labels)
-    bad = features.copy()
+    bad, labels = random_samples()
     bad[3, 4] = np.nan
     for array, message in (
         (up(bad), "NaN or infinite values, the first at row 3, column 4"),
@@ -199,7 +230,7 @@ def test_features_that_a_device_cannot_have(up):
         (up(np.ones((40, 0))), "must be a non-empty n x d array"),
     ):
         with pytest.raises(InputError, match=message):
-            TraceObjective(array, Gaussian(1.0), gamma)
+            TraceObjective(array, Gaussian(1.0), supervised_gamma(labels))
 
 
 @pytest.mark.needs("torch")
@@ -221,10 +252,7 @@ def test_tensors_that_are_not_plain():
 
 
 def test_a_device_without_float64_is_refused(up, monkeypatch):
-    def refused(self, *shape):
-        raise TypeError("no float64 here")
-
-    monkeypatch.setattr(Device, "zeros", refused)
+    monkeypatch.setattr(Device, "zeros", Mock(side_effect=TypeError("no float64 here")))
     with pytest.raises(InputError, match=r"float64, which this device does not have \(no float64 here\)"):
         checked_features(up(np.ones((3, 2), dtype=np.float32)))
 

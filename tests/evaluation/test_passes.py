@@ -3,11 +3,13 @@
 import multiprocessing
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
+from kdrbench import arrays
 from kdrbench.blas import waiting_threads
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.dense import DenseProblem
@@ -20,7 +22,7 @@ from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import Monitor, Status
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import objective_of
-from support.helpers import KERNELS, random_projection, solved
+from support.helpers import KERNELS, random_projection, random_samples, solved
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -111,13 +113,8 @@ def test_single_precision_is_near_enough(kernel):
 
 @pytest.mark.parametrize(("evaluator", "combined"), [("dense", True), ("panels", False), ("panels", True)])
 def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined, monkeypatch):
-    computed, applied = [], family._applied
-
-    def counted(function, argument):
-        computed.append(argument.size)
-        return applied(function, argument)
-
-    monkeypatch.setattr(family, "_applied", counted)
+    computed = []
+    monkeypatch.setattr(family, "applied", lambda *given: computed.append(given[1].size) or arrays.applied(*given))
     kernel = Gaussian(2.0)
     if combined:
         kernel = Combination((Term(2.0, kernel), Term(1.0, Polynomial(degree=2))))
@@ -161,20 +158,12 @@ def test_a_solver_stopped_inside_a_pass_returns_its_last_iterate(solver):
     assert result.evaluation.startswith("panels")
 
 
-def classes(n_samples=2000, n_features=8):
-    rng = np.random.default_rng(0)
-    labels = np.arange(n_samples) % 3
-    return rng.standard_normal((n_samples, n_features)) + rng.standard_normal((3, n_features))[labels], labels
-
-
 @pytest.mark.parametrize("make", ["panels", "low_rank"])
 def test_an_offset_costs_no_digits_in_single_precision(make):
-    (features, labels), offset = classes(800), 1e4
-    kernel = Gaussian(2.0)
-    exact = DenseProblem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    objective = TraceObjective(features + offset, kernel, supervised_gamma(labels))
-    problem = PanelProblem(objective, single_precision=True) if make == "panels" else LowRankProblem(objective, 2e-5)
-    assert_equal_oracles(problem, exact, 3, rounding=1e-3)
+    near = objective_of(800, Gaussian(2.0), n_features=8)
+    far = replace(near, features=near.array + 1e4)
+    problem = PanelProblem(far, single_precision=True) if make == "panels" else LowRankProblem(far, 2e-5)
+    assert_equal_oracles(problem, DenseProblem(near), 3, rounding=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +171,7 @@ def test_an_offset_costs_no_digits_in_single_precision(make):
     [(1e-10, RelativeGaussian(np.full(2000, 2e-10))), (1e-14, Multiquadric(1e-14)), (1e25, Gaussian(2e25))],
 )
 def test_what_single_precision_cannot_hold_is_solved_in_double(scale, kernel):
-    features, labels = classes()
+    features, labels = random_samples(n_samples=2000, n_features=8)
     problem = build_problem(TraceObjective(features * scale, kernel, supervised_gamma(labels)))
     assert problem.approximation(np.eye(features.shape[1])[:, :2]) is not None
     with np.errstate(all="ignore"):
@@ -209,7 +198,7 @@ def test_frozen_factors_take_up_samples_that_have_come_apart():
     ],
 )
 def test_what_is_said_of_the_evaluation_is_what_was_done(n_samples, n_features, kernel, said):
-    features, labels = classes(n_samples, n_features)
+    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
     features[:, n_features // 4 :] *= isinstance(kernel, Gaussian)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
     assert solved(problem, 2, monitor=Monitor(3)).evaluation.startswith(said)

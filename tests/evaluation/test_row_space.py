@@ -1,5 +1,7 @@
 """The same problem in coordinates of the row space."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,27 +17,26 @@ from support.helpers import KERNELS, random_projection, random_samples, solved
 DATA = {"d > n": (30, 100), "d > n, rank 10": (30, 100), "unused columns": (200, 80)}
 
 
-def wide(case):
+def wide(case, kernel):
     n_samples, n_features = DATA[case]
     features, labels = random_samples(n_samples=n_samples, n_features=n_features)
     if case == "d > n, rank 10":
         features = features[:, :10] @ np.random.default_rng(1).standard_normal((10, n_features)) / 3
     if case == "unused columns":
         features[:, 20:] = 0.0
-    return features, labels
+    return build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
 
 
 @pytest.mark.parametrize(
     ("case", "kernel"), [*(("d > n", kernel) for kernel in KERNELS), *((case, "gaussian") for case in list(DATA)[1:])]
 )
 def test_values_gradients_and_products_are_the_same(case, kernel):
-    features, labels = wide(case)
-    problem = build_problem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
+    problem = wide(case, KERNELS[kernel])
     reference = DenseProblem(problem.objective)
-    projection = random_projection(n_features=features.shape[1], n_components=3)
+    projection = random_projection(n_features=problem.n_features, n_components=3)
     smaller, space = problem.in_row_space(projection)
     lowered = space.lower(projection)
-    assert smaller.n_features == row_space_of(features).basis.shape[1] + 4 < features.shape[1]
+    assert smaller.n_features == row_space_of(problem.objective.array).basis.shape[1] + 4 < problem.n_features
     np.testing.assert_allclose(space.lift(lowered), projection, atol=1e-13)
     np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(smaller.n_features), atol=1e-13)
     np.testing.assert_allclose(smaller.value(lowered), reference.value(projection), rtol=1e-11)
@@ -60,22 +61,20 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
 )
 @pytest.mark.parametrize("case", DATA)
 def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch, permutation):
-    features, labels = wide(case)
-    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
+    problem = wide(case, kernel)
     found = solved(problem.fresh(), 2, solver)
     monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)
     plain = solved(problem.fresh(), 2, solver)
     assert found.counters["surrogate"] > 0
     assert problem.value(found.projection) == pytest.approx(problem.value(plain.projection), rel=1e-9)
-    assert found.projection.shape == (features.shape[1], 2)
+    assert found.projection.shape == (problem.n_features, 2)
 
 
 def test_null_directions_may_beat_negative_eigenvalues():
     # Gamma against the classes: every direction of the row space is worse than none.
-    features, labels = wide("d > n")
-    gamma = supervised_gamma(labels)
-    against = type(gamma)(gamma.table, -gamma.weights, gamma.zero_diagonal, gamma.codes)
-    problem = build_problem(TraceObjective(features, Polynomial(degree=1, offset=0.0), against))
+    objective = wide("d > n", Polynomial(degree=1, offset=0.0)).objective
+    against = replace(objective.gamma, weights=-objective.gamma.weights)
+    problem = build_problem(replace(objective, gamma=against))
     found = solved(problem, 2, "ism").projection
     # Phi is the same at every W.
     reference = np.linalg.eigvalsh(DenseProblem(problem.objective).surrogate(found))[-2:].sum()
@@ -84,8 +83,7 @@ def test_null_directions_may_beat_negative_eigenvalues():
 
 @pytest.mark.parametrize("case", DATA)
 def test_certificates_are_those_in_all_coordinates(case, monkeypatch):
-    features, labels = wide(case)
-    problem = build_problem(TraceObjective(features, Gaussian(12.0), supervised_gamma(labels)))
+    problem = wide(case, Gaussian(12.0))
     found = solved(problem, 2).projection
     short = certify(problem.fresh(), found)
     monkeypatch.setattr(type(problem), "in_row_space", lambda self, projection: None)

@@ -71,8 +71,7 @@ def test_a_skyline_gives_the_plain_sum(monkeypatch, name, threads, held):
 
 
 def test_single_precision_is_summed_in_double():
-    features = images().astype(np.float32)
-    weights = WEIGHTS["heavy"]
+    features, weights = images().astype(np.float32), WEIGHTS["heavy"]
     grams = WeightedGrams(features)
     got = grams.of(weights)
     assert got.dtype == np.float64
@@ -102,16 +101,13 @@ def test_what_would_cancel_is_summed_plainly():
 
 
 def test_what_is_not_a_number_is_passed_on():
-    weights = WEIGHTS["positive"].copy()
-    weights[7] = np.nan
+    weights = np.where(np.arange(N) == 7, np.nan, WEIGHTS["positive"])
     assert np.isnan(WeightedGrams(images()).of(weights)).all()
 
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_surrogates_with_a_skyline_are_those_of_all_pairs(degree):
-    features, labels = images(), np.arange(N) % 4
-    kernel = Polynomial(degree=degree, scale=0.3)
-    objective = TraceObjective(features, kernel, supervised_gamma(labels))
+    objective = TraceObjective(images(), Polynomial(degree=degree, scale=0.3), supervised_gamma(np.arange(N) % 4))
     problem = FactoredProblem(objective)
     projection = random_projection(n_features=D, n_components=3)
     expected = DenseProblem(objective).surrogate(projection)

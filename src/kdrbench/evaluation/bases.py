@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln
 
-from kdrbench.arrays import Device, set_product
+from kdrbench.arrays import Device, applied, row_products, set_product
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 
@@ -73,23 +73,28 @@ class Functions(ABC):
 
     def slopes(self, mixed: FloatArray, samples: FloatArray) -> FloatArray:
         """Return d(v'phi)/du_a, q x c, from the values of :meth:`tables` of v at the samples."""
-        once = mixed[1 : self.n_dimensions + 1]
-        return np.asarray(once - samples * mixed[0] if self.damped else once)
+        once = mixed[1 : self.n_dimensions + 1, :]
+        return once - samples * mixed[0, :] if self.damped else once
 
     def bends(self, mixed: FloatArray, samples: FloatArray) -> FloatArray:
         """Return d^2(v'phi)/du_a du_b for each of :func:`pairs_of`, in the memory of ``mixed``."""
-        result = mixed[self.n_dimensions + 1 :]
+        result = mixed[self.n_dimensions + 1 :, :]
         if self.damped:
-            for entry, (a, b) in zip(result, pairs_of(self.n_dimensions), strict=True):
-                entry -= samples[a] * mixed[1 + b] + samples[b] * mixed[1 + a]
-                entry += (samples[a] * samples[b] - float(a == b)) * mixed[0]
+            for number, (a, b) in enumerate(pairs_of(self.n_dimensions)):
+                first, second = samples[a, :], samples[b, :]
+                bend = result[number, :] - (first * mixed[1 + b, :] + second * mixed[1 + a, :])
+                result[number, :] = bend + (first * second - float(a == b)) * mixed[0, :]
         return result
 
     def mixed(self, features: FloatArray, tables: FloatArray, weights: FloatArray) -> FloatArray:
         """Return sum_g E_ig (t_g' phi_i) for each table t: (terms) x c, with E = ``weights`` (c x g)."""
-        n_groups, n_terms, size = tables.shape
-        products = (tables.reshape(-1, size) @ features).reshape(n_groups, n_terms, -1)
-        return np.asarray(np.einsum("gtc,cg->tc", products, weights))
+        (n_groups, n_terms, size), device = tables.shape, Device.of(features)
+        products = device.up(tables.reshape(-1, size)) @ features
+        products = device.xp.reshape(products, (n_groups, n_terms, features.shape[1]))
+        if device.is_host:
+            return np.asarray(np.einsum("gtc,cg->tc", products, weights))
+        mixed: FloatArray = device.xp.sum(products * weights.T[:, None, :], axis=0)
+        return mixed
 
 
 def pairs_of(n_dimensions: int) -> list[tuple[int, int]]:
@@ -99,7 +104,15 @@ def pairs_of(n_dimensions: int) -> list[tuple[int, int]]:
 
 def with_one(samples: FloatArray) -> FloatArray:
     """Return the columns (1, u) of samples, (1 + q) x c."""
-    return np.vstack([np.ones(samples.shape[1]), samples])
+    device = Device.of(samples)
+    columns: FloatArray = device.xp.concat([device.zeros(1, samples.shape[1]) + 1.0, samples], axis=0)
+    return columns
+
+
+def squares_of(samples: FloatArray) -> FloatArray:
+    """Return |u|^2 of each sample."""
+    squares: FloatArray = row_products(samples.T, samples.T)
+    return squares
 
 
 class Monomials(Functions):
@@ -123,8 +136,9 @@ class Monomials(Functions):
 
     def features(self, samples: FloatArray) -> FloatArray:
         """Return phi, m x c."""
-        result: FloatArray = Device.of(samples).zeros(self.size, samples.shape[1])
-        result[0, :] = np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples)) if self.damped else 1.0
+        device = Device.of(samples)
+        result: FloatArray = device.zeros(self.size, samples.shape[1])
+        result[0, :] = device.xp.exp(-0.5 * squares_of(samples)) if self.damped else 1.0
         # All monomials of one degree whose last variable is the same come from one product.
         for made, source, axis in self._steps:
             set_product(result[made, :], result[source, :], samples[axis, :])
@@ -154,7 +168,9 @@ class Monomials(Functions):
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rest and slope of each sample (see the module)."""
-        squares, degree = np.einsum("ac,ac->c", samples, samples), self.degree
+        # The standard has no incomplete gamma function: a number of each sample crosses.
+        device, degree = Device.of(samples), self.degree
+        squares = device.down(squares_of(samples))
 
         def at(count: int) -> FloatArray:
             """Return P(N = count)."""
@@ -167,11 +183,12 @@ class Monomials(Functions):
         least = gammainc(float(degree), squares) if degree else np.ones_like(squares)
         slope = self.n_dimensions * least + squares * (at(degree - 1) - at(degree))
         # Terms of the size of the first cancel.
-        return self.rest(samples), np.maximum(slope, 0.0) + 8.0 * _UNIT * (self.n_dimensions + squares) * least
+        slope = np.maximum(slope, 0.0) + 8.0 * _UNIT * (self.n_dimensions + squares) * least
+        return device.up(gammainc(degree + 1.0, squares)), device.up(slope)
 
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""
-        return np.asarray(gammainc(self.degree + 1.0, np.einsum("ac,ac->c", samples, samples)))
+        return np.asarray(gammainc(self.degree + 1.0, squares_of(samples)))
 
 
 def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
@@ -212,10 +229,11 @@ class Landmarks(Functions):
     def kernel(points: FloatArray, samples: FloatArray) -> FloatArray:
         """Return k of points (m x q) and samples (q x c), m x c."""
         # Squares come from the same product.
-        left = np.column_stack([points, -0.5 * np.einsum("ma,ma->m", points, points), np.ones(len(points))])
-        right = np.vstack([samples, np.ones(samples.shape[1]), -0.5 * np.einsum("ac,ac->c", samples, samples)])
-        result: FloatArray = left @ right
-        return np.asarray(np.exp(result, out=result))
+        left = np.column_stack([points, -0.5 * squares_of(points.T), np.ones(len(points))])
+        device, squares = Device.of(samples), -0.5 * squares_of(samples)[None, :]
+        right = device.xp.concat([samples, device.xp.ones_like(squares), squares], axis=0)
+        kernel: FloatArray = applied(device.xp.exp, device.up(left) @ right)
+        return kernel
 
     def features(self, samples: FloatArray) -> FloatArray:
         """Return phi, m x c."""
@@ -243,28 +261,31 @@ class Landmarks(Functions):
         if len(tables) == 1:
             return super().mixed(features, tables, weights)
         # D_a is diagonal: the groups are mixed before the tables are applied.
-        own: FloatArray = tables[:, 0].T @ weights.T
+        up = Device.of(features).up
+        own: FloatArray = up(tables[:, 0].T) @ weights.T
         own *= features
         rows = [np.ones(self.size), *self._points.T]
         rows += [self._points[:, a] * self._points[:, b] for a, b in pairs_of(self.n_dimensions)]
-        return np.asarray(np.array(rows[:n_terms]) @ own)
+        mixed: FloatArray = up(np.array(rows[:n_terms])) @ own
+        return mixed
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rest and slope of each sample (see the module)."""
-        features = self.features(samples)
-        held = self._whitening.T @ features
-        rest = 1.0 - np.einsum("mc,mc->c", held, held)
-        slope = np.full(samples.shape[1], float(self.n_dimensions))
+        device, features = Device.of(samples), self.features(samples)
+        xp, held = device.xp, device.up(self._whitening.T) @ features
+        rest = 1.0 - squares_of(held)
+        slope = device.zeros(samples.shape[1]) + float(self.n_dimensions)
         # Each entry of N' phi is rounded by at most so much, and so is what is summed of it.
         rounding = (self.size + 2) * _UNIT * np.sqrt(self.size) * self._roots
-        rest = np.maximum(rest, 0.0) + 2.0 * (rounding @ np.abs(held)) + rounding @ rounding
+        least, rounding = float(rounding @ rounding), device.up(rounding)
+        rest = xp.clip(rest, 0.0, None) + 2.0 * (rounding @ xp.abs(held)) + least
         for a in range(self.n_dimensions):
-            turned = (self._whitening * self._points[:, [a]]).T @ features - samples[a] * held
-            slope -= np.einsum("mc,mc->c", turned, turned)
-            reach = np.abs(self._points[:, a]).max() + np.abs(samples[a])
-            rounded = 2.0 * (rounding @ np.abs(turned)) + reach * (rounding @ rounding)
+            turned = device.up((self._whitening * self._points[:, [a]]).T) @ features - samples[a, :] * held
+            reach = float(np.abs(self._points[:, a]).max()) + xp.abs(samples[a, :])
+            rounded = 2.0 * (rounding @ xp.abs(turned)) + reach * least
+            slope -= squares_of(turned)
             slope += reach * rounded
-        return rest, np.maximum(slope, 0.0)
+        return rest, xp.clip(slope, 0.0, None)
 
     def rest(self, samples: FloatArray) -> FloatArray:
         """Return the rest alone."""

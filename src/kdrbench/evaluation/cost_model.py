@@ -154,19 +154,20 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
     if objective.is_streamed or asked.engine is not None:
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
         by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
-        return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
+        return Plan(evaluator, f"{objective.features.shape[0]} streamed samples{by}")
     kernel = objective.kernel
     if asked.evaluator != "auto":
         return Plan(asked.evaluator, "asked for", asked.tolerance >= SINGLE_PRECISION and asked.evaluator == "panels")
     n, few_groups = objective.features.shape[0], _has_few_groups(objective)
+    in_numpy = not is_device_array(objective.features)
     if isinstance(kernel, Gaussian) and few_groups:
         few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
         if n >= (SUMS_SAMPLES if few else _FACTOR_SAMPLES):
             return Plan("class_sums", f"{n} samples of a Gaussian kernel")
-        if asked.tolerance > 0 and n >= _APPROXIMATION_SAMPLES:
+        if in_numpy and asked.tolerance > 0 and n >= _APPROXIMATION_SAMPLES:
             return Plan("low_rank", f"{n} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
     fewest = GRID_SAMPLES if objective.gamma.codes is not None else SUMS_SAMPLES
-    if few_groups and n >= fewest and n_components <= GRID_COMPONENTS and _suits_grid(kernel):
+    if in_numpy and few_groups and n >= fewest and n_components <= GRID_COMPONENTS and _suits_grid(kernel):
         return Plan("grid", f"{n} samples; the kernel is a function of differences")
     return _exact_plan(objective, n_components, asked)
 
@@ -177,10 +178,9 @@ def _suits_grid(kernel: Kernel | Combination) -> bool:
 
 
 def _has_few_groups(objective: TraceObjective) -> bool:
-    """Return whether sums over groups of samples are for this problem: samples in numpy, with few groups."""
-    gamma, n = objective.gamma, objective.features.shape[0]
-    few = gamma.codes is not None or len(gamma.weights) * _LARGEST_RANK <= n
-    return few and not is_device_array(objective.features)
+    """Return whether sums over groups of samples are for this problem."""
+    gamma = objective.gamma
+    return gamma.codes is not None or len(gamma.weights) * _LARGEST_RANK <= objective.features.shape[0]
 
 
 def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Plan:

@@ -201,10 +201,11 @@ class DispatchedProblem(Problem):
         if name not in self._own:
             key = (name, self.evaluation.evaluator == name)
             if key not in self._shared:
-                if is_device_array(self.objective.features) and name not in ("factored", "panels"):
+                on_device, by_engine = is_device_array(self.objective.features), self.evaluation.engine is not None
+                if on_device and (by_engine or name not in ("class_sums", "factored", "panels")):
                     raise InputError(
-                        f"evaluator {name!r} is for arrays of numpy; for those of a device there are auto, "
-                        "factored and panels"
+                        f"evaluator {name!r}{' by an engine' if by_engine else ''} is for arrays of numpy; for those "
+                        "of a device there are auto, class_sums, factored and panels, without engine or scheduler"
                     )
                 self._shared[key] = _made(self.objective, chosen, self.evaluation)
             self._own[name] = self._shared[key].fresh()
@@ -220,7 +221,8 @@ class DispatchedProblem(Problem):
         """
         self.evaluator(projection)
         by_factor = self._given_up and self.plan(projection.shape[1]).evaluator in ("low_rank", "class_sums")
-        if not (by_factor and self.evaluation.tolerance > 0.0):
+        on_device = is_device_array(self.objective.features)
+        if on_device or not (by_factor and self.evaluation.tolerance > 0.0):
             return self.surrogate(projection)
         return self._made(Plan("low_rank", "a step or a preconditioner only")).surrogate(projection)
 

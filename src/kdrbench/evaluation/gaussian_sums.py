@@ -7,7 +7,8 @@ With u_i = W'(x_i - mean) / sigma, a basis phi of m functions (:mod:`.bases`) an
 
 and likewise products with the Hessian, the Hessian on many directions, and Phi: each is two passes over chunks of
 samples that add up k m, k m q or k m d numbers. No n x n and no n x m array is ever made; time O(n m (q + c)) for F and
-its gradient, memory O(chunk + k m) and k m d for Phi.
+its gradient, memory O(chunk + k m) and k m d for Phi. Samples on a device are summed there; the basis is chosen, and
+the sums are put together, in numpy.
 
 The basis is chosen on some of the samples, so that the error of the gradient is a given share of it, and kept for as
 long as it suffices there: F is then a smooth function with these derivatives. Landmarks are points of the projected
@@ -43,10 +44,10 @@ Source: our own derivation; :mod:`.bases` for the bases.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from kdrbench.arrays import namespace_of
 from kdrbench.errors import InputError
 from kdrbench.evaluation.bases import Basis
 from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
@@ -97,8 +98,8 @@ class ClassSumsProblem(SumsProblem):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
         stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
         self._accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
-        # Of the products of a surrogate with rows; their sums are always in float64.
-        self._dtype: Any = np.float32 if not proved and accuracy >= SINGLE_PRECISION else np.float64
+        # Of the products of a surrogate with rows in numpy; their sums are always in float64.
+        self._single = not proved and accuracy >= SINGLE_PRECISION and objective.samples.device.is_host
         self._sigma = float(objective.kernel.sigma)
         self._pool = Pool(objective.samples, stream.mean, objective.gamma, stream.groups, self._sigma)
         super().__init__(objective.features, stream, objective.kernel)
@@ -121,8 +122,8 @@ class ClassSumsProblem(SumsProblem):
 
             def left_out(total: Sums, samples: FloatArray, members: Members) -> None:
                 rest, slope = basis.left_out(samples)
-                total[0][:] += members.totals(np.sqrt(rest), number)
-                total[1][:] += members.moments(slope, number)
+                total[0][...] += members.totals(namespace_of(rest).sqrt(rest), number)
+                total[1][...] += members.moments(slope, number)
 
             totals, moments = self._over().narrow(point.columns, basis.size, [(number,), (number, number)], left_out)
             missing = np.abs(self._groups.theta) @ totals
@@ -152,13 +153,14 @@ class ClassSumsProblem(SumsProblem):
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
-        functions, tables, d, dtype = point.basis, point.coefficients[:, None], self.n_features, self._dtype
+        functions, tables, d, single = point.basis, point.coefficients[:, None], self.n_features, self._single
 
         def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
             features = functions.features(samples)
-            rows = rows.astype(dtype, copy=False)
-            members.add(total[0], features.astype(dtype, copy=False), rows)
-            degrees = members.mixed(functions.mixed, features, tables)[0]
+            degrees = members.mixed(functions.mixed, features, tables)[0, :]
+            if single:
+                features, rows = features.astype(np.float32), rows.astype(np.float32)
+            members.add(total[0], features, rows)
             add_gram(total[1], rows, degrees)
 
         shapes = [(self._groups.number, functions.size, d), (d, d)]

@@ -27,9 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator, Point
-from kdrbench.evaluation.bases import Basis, Functions, Powers, pairs_of, powers, with_one
+from kdrbench.evaluation.bases import Basis, Functions, Powers, pairs_of, powers, squares_of, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.evaluation.weights import initial_slope
 from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
@@ -79,7 +80,7 @@ class PassEvaluator(Evaluator[Point]):
             own[np.abs(own) <= _ROUNDING * np.abs(groups.theta) @ np.abs(groups.totals)] = 0.0
 
         def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            members.add(total[0], np.ones((1, len(rows))), rows)
+            members.add(total[0], namespace_of(samples).ones_like(samples), rows)
             if own.any():
                 add_gram(total[1], rows, members.spread(own, squared=is_dot))
 
@@ -148,7 +149,10 @@ def quadratic(theta: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def add_gram(total: FloatArray, rows: FloatArray, weights: FloatArray) -> None:
-    """Add X' diag(w) X; each sign is half the work of a general product."""
+    """Add X' diag(w) X; in numpy each sign is half the work of a general product."""
+    if is_device_array(rows):
+        total[...] += (rows * weights[:, None]).T @ rows
+        return
     for sign in (1.0, -1.0):
         mine = sign * weights > 0
         if mine.any():
@@ -165,16 +169,16 @@ class Diagonal:
 
     def value(self, samples: FloatArray, members: Members) -> float:
         """Return the sum over the samples."""
-        return float(members.spread(self.own, squared=True) @ self.kernel.value(_squares(samples)))
+        return float(members.spread(self.own, squared=True) @ self.kernel.value(squares_of(samples)))
 
     def weights(self, samples: FloatArray, members: Members) -> FloatArray:
         """Return w_i f'(|u_i|^2), c: half the gradients are these times u_i."""
-        return np.asarray(members.spread(self.own, squared=True) * self.kernel.derivative(_squares(samples)))
+        return np.asarray(members.spread(self.own, squared=True) * self.kernel.derivative(squares_of(samples)))
 
     def bends(self, samples: FloatArray, members: Members) -> FloatArray:
         """Return half the second derivatives for each of :func:`.pairs_of`."""
         slopes = self.weights(samples, members)
-        turned = 2.0 * members.spread(self.own, squared=True) * self.kernel.second_derivative(_squares(samples))
+        turned = 2.0 * members.spread(self.own, squared=True) * self.kernel.second_derivative(squares_of(samples))
         return np.array([turned * samples[a] * samples[b] + float(a == b) * slopes for a, b in pairs_of(len(samples))])
 
 
@@ -226,9 +230,10 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         basis, both = point.basis, np.hstack([point.columns, direction @ point.turn / self._sigma])
 
         def changes(total: Sums, samples: FloatArray, members: Members) -> None:
-            here, moved = samples[:q], samples[q:]
-            along = [np.einsum("ac,ac->c", moved, here)] if basis.damped else []
-            members.add(total[0], basis.features(here), np.column_stack([*moved, *along]))
+            here, moved = samples[:q, :], samples[q:, :]
+            along = [row_products(moved.T, here.T)[None, :]] if basis.damped else []
+            columns = namespace_of(here).concat([moved, *along], axis=0).T
+            members.add(total[0], basis.features(here), contiguous(columns, columns.dtype))
 
         shape = (self._groups.number, basis.size, q + int(basis.damped))
         (sums,) = self._over().narrow(both, basis.size, [shape], changes)
@@ -237,16 +242,16 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
 
         def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            here, moved = samples[:q], samples[q:]
+            here, moved = samples[:q, :], samples[q:, :]
             features = basis.features(here)
             held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
             result, bends = basis.slopes(found, here), basis.bends(held, here)
             if diagonal is not None:
                 bends -= diagonal.bends(here, members)
-            for entry, (a, b) in zip(bends, pairs_of(q), strict=True):
-                result[a] += entry * moved[b]
+            for number, (a, b) in enumerate(pairs_of(q)):
+                result[a, :] += bends[number, :] * moved[b, :]
                 if a != b:
-                    result[b] += entry * moved[a]
+                    result[b, :] += bends[number, :] * moved[a, :]
             return result
 
         return self._turned_back(point, both, slopes)
@@ -257,13 +262,15 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         own, moving, further = functions.tables(point.coefficients, 2), basis / self._sigma, q * int(functions.damped)
 
         def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            features, moved = functions.features(samples), rows @ moving
-            members.add(total[0], features, np.hstack([moved, *(moved * u[:, None] for u in samples[:further])]))
+            device, features = Device.of(rows), functions.features(samples)
+            moved = rows @ device.up(moving)
+            turned = [moved * samples[a, :][:, None] for a in range(further)]
+            members.add(total[0], features, device.xp.concat([moved, *turned], axis=1))
             bends = functions.bends(members.mixed(functions.mixed, features, own), samples)
             if diagonal is not None:
                 bends -= diagonal.bends(samples, members)
-            for part, weights in zip(total[1], bends, strict=True):
-                part += (moved.T * weights) @ moved
+            for number in range(len(pairs)):
+                total[1][number, ...] += (moved.T * bends[number, :]) @ moved
 
         shapes = [(number, functions.size, width * (further + 1)), (len(pairs), width, width)]
         sums, forms = self._over().with_rows(point.columns, shapes, added)
@@ -292,7 +299,7 @@ class SumsProblem(PassEvaluator[SumsPoint]):
         columns, width = projection @ turn / self._sigma, projection.shape[1] if self._by_values else 0
 
         def visit(total: Sums, samples: FloatArray, members: Members) -> None:
-            members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
+            members.add(total[0], basis.features(samples), with_one(samples[:width, :]).T)
             if diagonal is not None:
                 total[1][0] += diagonal.value(samples, members)
 
@@ -330,7 +337,3 @@ class MonomialSums(SumsProblem):
 
         sums, gram = self._over().with_rows(projection, [(self._groups.number, basis.size, d), (d, d)], added)
         return self._quadratic(basis, sums.swapaxes(1, 2)) - gram
-
-
-def _squares(samples: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ac,ac->c", samples, samples))

@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kdrbench.arrays import is_device_array, multiply, namespace_of, row_products
+from kdrbench.arrays import applied, is_device_array, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
@@ -161,7 +161,7 @@ def _negative_root(
     if compiled and 0 not in orders:
         inverse = _compiled("inverse_root", argument)
     else:
-        root = _applied(namespace_of(argument).sqrt, argument)
+        root = applied(namespace_of(argument).sqrt, argument)
         if 0 in orders:
             yield -1.0, root
         if orders == (0,):
@@ -203,17 +203,12 @@ def _raised(base: FloatArray, exponent: int, spare: FloatArray | None) -> FloatA
     return power
 
 
-def _applied(function: Callable[..., FloatArray], argument: FloatArray) -> FloatArray:
-    """Return a function of the argument, in its memory but on a device."""
-    return function(argument) if is_device_array(argument) else function(argument, out=argument)
-
-
 def _normal_exponential(argument: FloatArray) -> FloatArray:
     """Return exp(a), or 0 where that would be subnormal: such numbers make what uses them ten times as slow."""
     if is_device_array(argument) or not argument.min(initial=0.0) < least_exponent(argument.dtype):
-        return _applied(namespace_of(argument).exp, argument)
+        return applied(namespace_of(argument).exp, argument)
     is_normal = argument >= (least := least_exponent(argument.dtype))
-    _applied(np.exp, np.maximum(argument, least, out=argument))
+    applied(np.exp, np.maximum(argument, least, out=argument))
     return np.multiply(argument, is_normal, out=argument)
 
 

@@ -15,7 +15,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels import Combination, Kernel, restricted_to
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
-from kdrbench.samples import ArraySamples, Codes, Samples, class_sizes, coded_labels, small_type
+from kdrbench.samples import ArraySamples, Codes, DeviceSamples, Samples, class_sizes, coded_labels, small_type
 
 # Codes of samples at a time.
 _CODES = 2**18
@@ -286,7 +286,9 @@ class TraceObjective:
     @cached_property
     def samples(self) -> Samples:
         """The features for passes that read a few rows at a time."""
-        return self.features if isinstance(self.features, Samples) else ArraySamples(self.features)
+        if isinstance(self.features, Samples):
+            return self.features
+        return (DeviceSamples if is_device_array(self.features) else ArraySamples)(self.features)
 
 
 def check_features(features: FloatArray) -> None:

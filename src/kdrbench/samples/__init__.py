@@ -1,6 +1,6 @@
 """Samples that need not fit in memory, and passes over them."""
 
-from kdrbench.samples.base import ArraySamples, Cluster, Samples, aligned, evenly_drawn, power_sums
+from kdrbench.samples.base import ArraySamples, Cluster, DeviceSamples, Samples, aligned, evenly_drawn, power_sums
 from kdrbench.samples.passes import Engine, PartialSums, Report, Sums, ThreadEngine, TreeSum, parts_of
 from kdrbench.samples.sources import (
     Codes,
@@ -16,6 +16,7 @@ __all__ = [
     "ArraySamples",
     "Cluster",
     "Codes",
+    "DeviceSamples",
     "Engine",
     "PartialSums",
     "Report",

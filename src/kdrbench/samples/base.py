@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.arrays import Device, HostRows, row_products
 from kdrbench.errors import InputError
 from kdrbench.samples.passes import Sums, ThreadEngine, parts_of
 
@@ -47,6 +48,8 @@ class Samples(ABC):
     dtype: np.dtype
     # Whether rows come fastest, or at all, from the first to the last: a pass is then left to one thread.
     in_order = False
+    # Where rows are when they are read.
+    device = Device(np, None)
     # Labels that came with the samples.
     labels: NDArray[np.generic] | None = None
 
@@ -179,6 +182,31 @@ class ArraySamples(Samples):
         return np.asarray(self._array[places], dtype=np.float64)
 
 
+class DeviceSamples(Samples):
+    """Samples on a device, which are read there, in an ``order`` where that is given; one thread gives it its work."""
+
+    in_order = True
+
+    def __init__(self, array: Any, order: NDArray[np.intp] | None = None) -> None:
+        self.shape, self.dtype, self._array = tuple(array.shape), np.dtype(np.float64), array
+        self.device = Device.of(array)
+        self._order = None if order is None else self.device.up(order)
+
+    def ordered(self, order: NDArray[np.intp] | None) -> DeviceSamples:
+        """Return the same samples in this order."""
+        return DeviceSamples(self._array, order)
+
+    def rows(self, rows: slice) -> Any:
+        """Return some rows there."""
+        if self._order is None:
+            return self.device.wide(self._array[rows, :])
+        return self.device.wide(self.device.xp.take(self._array, self._order[rows], axis=0))
+
+    def take(self, places: NDArray[np.intp]) -> FloatArray:
+        """Return copies in numpy of the rows at ``places``, numbered as they were given."""
+        return HostRows(self._array)[places]
+
+
 def aligned(array: NDArray[np.generic]) -> NDArray[Any]:
     """Return an array whose numbers begin at addresses that suit their type.
 
@@ -221,10 +249,11 @@ class ScaledSamples(Samples):
 
 def power_sums(samples: Samples, rows: slice, mean: FloatArray, power: int = 1) -> Sums:
     """Return the sum of (x - mean)^power of each feature over some rows; ``power`` is 1 or 2."""
-    total = np.zeros(samples.shape[1])
+    device = samples.device
+    total, offset = device.zeros(samples.shape[1]), device.up(mean)
     for _, values in samples.blocks(rows):
-        centred = values - mean
-        total += centred.sum(axis=0) if power == 1 else np.einsum("ij,ij->j", centred, centred)
+        centred = values - offset
+        total += device.xp.sum(centred, axis=0) if power == 1 else row_products(centred.T, centred.T)
     return (total,)
 
 

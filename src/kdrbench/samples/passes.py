@@ -73,7 +73,7 @@ def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
 def added(left: Sums, right: Sums) -> Sums:
     """Return the sum of two neighbours in the tree; it takes the place of the left one."""
     for mine, other in zip(left, right, strict=True):
-        mine += other
+        mine[...] += other
     return left
 
 
