@@ -19,9 +19,8 @@ def test_the_machine_and_its_group_bound_what_is_free(tmp_path):
 def test_what_the_system_does_not_say_is_not_known(tmp_path):
     path = tmp_path / "meminfo"
     assert free_bytes(path, tmp_path) is None
-    for text in ("", "MemAvailable:\n", "MemAvailable: many kB\n"):
-        path.write_text(text)
-        assert free_bytes(path, tmp_path) is None
+    path.write_text("MemAvailable: many kB\n")
+    assert free_bytes(path, tmp_path) is None
 
 
 def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch):

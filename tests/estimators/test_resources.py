@@ -61,9 +61,9 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
     seen = {"start": [], "kernel": [], "certificate": []}
 
     def noted(place, function):
-        def called(*arguments):
+        def called(*arguments, **options):
             seen[place].append(blas_threads())
-            return function(*arguments)
+            return function(*arguments, **options)
 
         return called
 

@@ -16,7 +16,7 @@ from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import _Search
 from kdrbench.estimators.inputs import known_samples
 from kdrbench.solvers import build_solver
-from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
+from kdrbench.solvers.registry import NAMED, in_words, method_of
 from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.run import cell_config
@@ -308,9 +308,3 @@ def test_a_method_has_its_registered_name_alone():
 def test_a_name_is_given_no_other_meaning(solvers, message):
     with pytest.raises(ConfigError, match=message):
         check_part({"solvers": solvers})
-
-
-def test_names_of_ones_own_are_free():
-    check_meanings(whole_config()["solvers"] | {"mine": {"method": "ism", "tolerance": 0.5}})
-    assert definition_of("mine", {"mine": {"method": "ism"}}) == {"method": "ism"}
-    assert definition_of("my_solver.py") == {"method": "my_solver.py"}

@@ -15,6 +15,10 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.certificate import Certificate, certify
+from kdrbench.solvers.geometry.curvature import SOME_SAMPLES
+
+# Products with the Hessian of more samples than these, by which their smallest curvature is found roughly.
+_MOST_PRODUCTS = 8
 
 
 class OnDemand:
@@ -38,12 +42,11 @@ class OnDemand:
     def certificate(self) -> Certificate:
         """Return the certificate; ``InputError`` where the features are no longer those of the problem."""
         if self._certificate is None:
-            problem, _, projection, lowest = self._held()
+            problem, features, projection, lowest = self._held()
+            most_products = _MOST_PRODUCTS if features.shape[0] > SOME_SAMPLES else None
             with one_blas_thread():
-                self._certificate = certify(problem, projection, lowest)
-            if self.has_shares:
-                self.shares()
-            self._source = None
+                self._certificate = certify(problem, projection, lowest, most_products=most_products)
+            self._release()
         return self._certificate
 
     def shares(self) -> FloatArray:
@@ -52,7 +55,18 @@ class OnDemand:
             problem, _, projection, _ = self._held()
             with one_blas_thread():
                 self._shares = objective_shares(problem, projection)
+            self._release()
         return self._shares
+
+    def compute(self) -> None:
+        """Compute all; ``InputError`` as :meth:`certificate`."""
+        self.certificate()
+        if self.has_shares:
+            self.shares()
+
+    def _release(self) -> None:
+        if self._certificate is not None and (self._shares is not None or not self.has_shares):
+            self._source = None
 
     def _held(self) -> tuple[Problem, FloatArray | Samples, FloatArray, FloatArray | None]:
         if self._source is None or _checksum(self._source[1]) != self._checksum:
@@ -64,7 +78,7 @@ class OnDemand:
 
     def __getstate__(self) -> dict[str, Any]:
         with suppress(InputError):
-            self.certificate()
+            self.compute()
         return {**self.__dict__, "_source": None}
 
 

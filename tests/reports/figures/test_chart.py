@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -87,13 +86,6 @@ def test_the_drawing_shows_points_scales_and_each_name_once(tmp_path):
     write_chart(nothing, tmp_path / "figures" / "n")
     write_page((Table("t", "T", ["A"], []), []), tmp_path, "t", ("n",))
     assert nothing.caption not in (tmp_path / "t.html").read_text()
-
-
-def test_a_pdf_has_one_font_whatever_its_words_and_numbers():
-    pairs = Series("first effort", [-2.0, 1.0], [-1.0, 1e-3])
-    shown = replace(of_one(pairs, Axis("offset"), Axis("gain")), title="Difficult fits")
-    content = render(draw(shown), "pdf")
-    assert len(set(re.findall(rb"/FontName /([\w+]+)", content))) == 1
 
 
 def test_series_of_unequal_parts_are_refused():

@@ -18,6 +18,7 @@ from kdrbench.problems import Problem
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
     Tangents,
+    curvature_of_few_products,
     largest_outer,
     largest_turn,
     residual_of,
@@ -54,11 +55,14 @@ class Certificate:
     eigengap_needed: float
 
 
-def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None = None) -> Certificate:
+def certify(
+    problem: Problem, projection: FloatArray, lowest: FloatArray | None = None, *, most_products: int | None = None
+) -> Certificate:
     """Return the certificate of W.
 
     ``lowest`` (d x q) is the tangent along which a solver has found the smallest curvature at W. It is not taken on
-    trust: the curvature along it is evaluated, and where that has not settled another one is sought.
+    trust: the curvature along it is evaluated, and where that has not settled another one is sought. Where products are
+    costly, a smaller one is sought by ``most_products`` of them, and without that number among some of the samples.
 
     It costs one surrogate (or, where that takes all pairs of samples, a few products with it), one gradient, and one
     Hessian or, where the tangent space has more than a few hundred
@@ -76,7 +80,7 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     eigengap = np.inf
     if tangents.dimension > 0:
         eigengap = (float(values[0]) - largest_outer(tangents)) / scale
-    curvature, error = _checked_curvature(tangents, lowest)
+    curvature, error = _checked_curvature(tangents, lowest, most_products)
     return Certificate(
         feasibility=feasibility_error(projection),
         stationarity=relative_stationarity(projection, gradient),
@@ -87,18 +91,21 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     )
 
 
-def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[float, float]:
+def _checked_curvature(tangents: Tangents, lowest: FloatArray | None, most_products: int | None) -> tuple[float, float]:
     """Return the smallest curvature and its residual: along ``lowest`` where it has settled, or costs allow no more."""
-    if lowest is not None and tangents.dimension > DENSE_DIMENSION:
+    is_large, first = tangents.dimension > DENSE_DIMENSION, None
+    if lowest is not None and is_large:
         direction = outside(tangents.point, lowest)
         length = float(np.linalg.norm(direction))
         # Shorter where it is no tangent here, or has a part that coordinates of the row space leave out.
-        if abs(length - 1.0) <= _SAME_TANGENT:
-            direction /= length
-            image = tangents.hessian_vector(direction)
-            curvature = float(np.vdot(direction, image))
-            residual = float(np.linalg.norm(image - curvature * direction))
-            if residual <= settled_residual(tangents) or tangents.approximation is not None:
-                return curvature, residual
+        first = direction / length if abs(length - 1.0) <= _SAME_TANGENT else None
+    if is_large and most_products and tangents.approximation is not None:
+        return curvature_of_few_products(tangents, first, most_products)
+    if first is not None:
+        image = tangents.hessian_vector(first)
+        curvature = float(np.vdot(first, image))
+        residual = float(np.linalg.norm(image - curvature * first))
+        if residual <= settled_residual(tangents) or tangents.approximation is not None:
+            return curvature, residual
     curvature, direction = smallest_curvature(tangents)
     return curvature, residual_of(tangents, curvature, direction) if np.isfinite(curvature) else 0.0

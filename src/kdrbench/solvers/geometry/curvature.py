@@ -25,7 +25,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
-from kdrbench.solvers.geometry.stiefel import outside, require_finite
+from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.
 DENSE_DIMENSION = 400
@@ -44,7 +44,7 @@ _TURN_TOLERANCE, _MOST_TURNS = 1e-4, 120
 _MOST_PRODUCTS, _SHIFT = 5, 1e-3
 Operator = Callable[[FloatArray], FloatArray]
 # Where products are costly, candidates for the smallest eigenvalue come from this many samples.
-_SOME_SAMPLES = 4000
+SOME_SAMPLES = 4000
 # Eigenvalue differences below this share of the largest are lifted to it: the operator stays positive.
 _SMALLEST_GAP = 1e-3
 # From this number of features on, these many eigenvalues beyond q are computed at each end of the spectrum of Phi.
@@ -147,8 +147,8 @@ class Tangents:
         near, point = self.approximation, self.point
         if near is not None:
             near = near.approximation(point) or near
-            near = near.subsampled(_SOME_SAMPLES) or near
-        elif self.accuracy > _EIGENVALUE_TOLERANCE and (some := self.problem.subsampled(_SOME_SAMPLES)) is not None:
+            near = near.subsampled(SOME_SAMPLES) or near
+        elif self.accuracy > _EIGENVALUE_TOLERANCE and (some := self.problem.subsampled(SOME_SAMPLES)) is not None:
             near = some.approximation(point) or some
         return None if near is None else Tangents(near, point, near.gradient(point))
 
@@ -162,6 +162,11 @@ class Tangents:
     def surrogate(self) -> FloatArray:
         """Phi(W), d x d."""
         return self.problem.surrogate(self.point)
+
+    @cached_property
+    def near_surrogate(self) -> FloatArray:
+        """Phi(W) of the approximation, where there is one."""
+        return self.surrogate if self.approximation is None else self.approximation.surrogate(self.point)
 
     @cached_property
     def inner(self) -> FloatArray:
@@ -242,6 +247,22 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
     return float(values[0]), tangents.unfold(vectors[:, 0])
 
 
+def curvature_of_few_products(tangents: Tangents, first: FloatArray | None, most: int) -> tuple[float, float]:
+    """Return an upper bound of the smallest eigenvalue of Hess E, and the residual of its vector (a Ritz pair).
+
+    Davidson's iteration on all samples begins with the tangent ``first``, or a fixed one, and ends where the residual
+    is as small as the accuracy or the stationarity of W, on the scale of W' Phi W, or after ``most`` products. Phi of
+    the approximation preconditions it. Measured on MNIST, 10,000 samples, Gaussian and multiquadric kernels: residuals
+    of 4e-3 and 6e-4 after eight products, where candidates from 4,000 samples have .27 and .02.
+    """
+    solve = _on_columns(IsmPreconditioner(tangents.near_surrogate, tangents.point).solve, tangents)
+    start = solve(_fixed_columns(tangents.point.size, 1)) if first is None else first.reshape(-1, 1)
+    accuracy = max(tangents.accuracy, relative_stationarity(tangents.point, tangents.gradient))
+    apply, tolerance = _on_columns(tangents.hessian_vector, tangents), accuracy * _scale(tangents)
+    pairs = _davidson(apply, solve, start, tolerance, tangents.dimension, most - 1)
+    return float(pairs.values[0]), pairs.residual
+
+
 def residual_of(tangents: Tangents, value: float, direction: FloatArray) -> float:
     """Return |Hess E[Z] - value Z|: within that of ``value`` lies an eigenvalue, where Z has norm 1."""
     return float(np.linalg.norm(tangents.hessian_vector(direction) - value * direction))
@@ -296,7 +317,7 @@ def largest_outer(tangents: Tangents) -> float:
     if products is None or tangents.approximation is None:
         return tangents.leading_outer[0]
     point, size = tangents.point, len(tangents.point) - tangents.point.shape[1]
-    near = tangents.approximation.surrogate(point)
+    near = tangents.near_surrogate
     values, leading = largest_outside(point, near, 1)
     shifted = -outside(point, outside(point, near).T)
     shifted.flat[:: len(shifted) + 1] += float(values[0]) + _SHIFT * _scale(tangents)
