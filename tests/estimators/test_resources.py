@@ -26,6 +26,7 @@ from kdrbench.estimators import (
 from kdrbench.estimators.fitting import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
+from kdrbench.metric_learning import descent, dne
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import safeguarded
 from kdrbench.solvers.geometry.certificate import certify
@@ -58,7 +59,7 @@ def test_the_result_says_how_the_problem_was_evaluated(paradigm):
 
 
 def test_blas_has_one_thread_during_a_fit(monkeypatch):
-    seen = {"start": [], "kernel": [], "certificate": []}
+    seen = {"start": [], "kernel": [], "certificate": [], "descent": [], "dne": []}
 
     def noted(place, function):
         def called(*arguments, **options):
@@ -74,7 +75,11 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
     )
     monkeypatch.setattr(fitting, "make_start", noted("start", fitting.make_start))
     monkeypatch.setattr(on_demand, "certify", noted("certificate", on_demand.certify))
+    monkeypatch.setattr(descent, "descend", noted("descent", descent.descend))
+    monkeypatch.setattr(dne, "eigh", noted("dne", dne.eigh))
     with threadpool_limits(2, user_api="blas"):
+        for learner in (NCA(), LMNN(), DNE()):
+            learner.fit(features, labels)
         model = InterpretableKDR(10, kernel=rational).fit(features, labels)
         assert blas_threads() == {2}
         assert model.certificate_.stationarity <= 1e-6
@@ -83,7 +88,7 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
         with pytest.raises(ValueError, match="kernel"):
             InterpretableKDR(2, kernel="unknown").fit(features, labels)
         assert blas_threads() == {2}
-    assert all(set.union(*found) == {1} for found in seen.values())
+    assert all(set.union(*threads) == {1} for threads in seen.values())
 
 
 def many_samples():

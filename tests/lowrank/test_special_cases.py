@@ -79,13 +79,6 @@ def test_what_is_wrong_is_said(make, message):
         make()
 
 
-def test_the_best_of_many_starts_finds_separate_clusters():
-    labels = np.arange(60) % 3
-    factor = 0.1 * np.random.default_rng(0).standard_normal((60, 4)) + 3 * np.eye(4)[labels]
-    found = kmeans_on_factor(factor, 3, np.random.default_rng(0))
-    assert len({*zip(labels.tolist(), found.tolist(), strict=True)}) == 3
-
-
 def test_an_arc_is_straightened_by_bounds_on_near_distances():
     angles = np.linspace(0, 1.5 * np.pi, 24)
     arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
