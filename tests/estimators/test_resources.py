@@ -73,6 +73,7 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
     rational = UserKernel(
         noted("kernel", lambda b: 1 / (1 + b / 99)), lambda b: -1 / 99 / (1 + b / 99) ** 2, Pairing.DIFFERENCE
     )
+    seen["kernel"].clear()
     monkeypatch.setattr(fitting, "make_start", noted("start", fitting.make_start))
     monkeypatch.setattr(on_demand, "certify", noted("certificate", on_demand.certify))
     monkeypatch.setattr(descent, "descend", noted("descent", descent.descend))
