@@ -29,7 +29,7 @@ ESTIMATORS: dict[str, Any] = {
     "DNE()": estimators.DNE(),
     'KPCATrick("lmnn")': estimators.KPCATrick("lmnn"),
     "AlignedKernel()": estimators.AlignedKernel(),
-    "LowRankKernelLearner()": estimators.LowRankKernelLearner(),
+    "LowRankKernelLearner()": estimators.LowRankKernelLearner(random_state=0),
 }
 
 

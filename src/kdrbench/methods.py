@@ -29,7 +29,10 @@ def build_method(
     Raises ``InputError`` for an unknown method or option, a value of the wrong type, or a class that does not keep
     the contract.
     """
-    method = definition.get(key)
+    if key not in definition:
+        allowed = ", ".join(sorted(registered))
+        raise InputError(f"a {kind} is defined by its {key!r}, got {dict(definition)!r} without; allowed: {allowed}")
+    method = definition[key]
     loaded = load_method(kind, method, registered, contract)
     options = {name: value for name, value in definition.items() if name != key}
     defaults = {field.name: field.default for field in fields(loaded)}

@@ -152,7 +152,7 @@ def test_nmi_on_cancer_is_that_of_table_6():
     [
         ({"method": "svn"}, "unknown baseline method 'svn'. Did you mean 'svm'?"),
         ({"method": "svn"}, "A baseline of your own is named path/to/file.py or module:Class"),
-        ({}, "unknown baseline method None; allowed"),
+        ({}, "a baseline is defined by its 'method', got {} without; allowed: "),
         ({"method": "svm", "penal": 1}, "unknown option of baseline method 'svm': 'penal'. Did you mean 'penalty'"),
         ({"method": "svm", "penalty": "1"}, "baseline option penalty must be a finite number > 0, got '1'"),
         ({"method": "svm", "penalty": 0}, "baseline option penalty must be a finite number > 0, got 0"),

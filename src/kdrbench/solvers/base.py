@@ -167,7 +167,10 @@ def check_projection(role: str, projection: FloatArray, n_features: int, n_compo
         raise InputError(f"the {role} holds NaN or infinite values")
     error = feasibility_error(projection)
     if error > FEASIBILITY_BOUND:
-        raise InputError(f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}")
+        raise InputError(
+            f"the {role} is not orthonormal: |W'W - I| = {error:.1e} exceeds {FEASIBILITY_BOUND:.0e}; "
+            "orthonormalise it, as by numpy.linalg.qr(W)[0]"
+        )
 
 
 def run_in_row_space(

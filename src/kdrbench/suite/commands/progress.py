@@ -46,10 +46,10 @@ _WORDS = {"time_limit": "at the time limit", "memory_limit": "at the memory limi
 
 
 @click.command()
-@click.argument("results", type=RECORD, default="results")
+@click.argument("place", metavar="[RESULTS]", default="results")
 @configuration_name
 @click.option("--all", "whole", is_flag=True, help="List each cell and answer of a large configuration, too.")
-def status(results: Path, name: str, whole: bool) -> None:
+def status(place: str, name: str, whole: bool) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random.
 
     RESULTS is a folder or a packed record. Runs that are out of date are those that the configuration, as its files are
@@ -58,7 +58,8 @@ def status(results: Path, name: str, whole: bool) -> None:
     are summed up by experiment, with the cells that are unfinished, out of date or have failed, and more than 10
     answers are left to `kdrbench compare`.
     """
-    results, name = root_and_name(results, name)
+    named = f" --name {name}" if name else ""
+    results, name = root_and_name(RECORD.convert(place, None, click.get_current_context()), name)
     frozen = frozen_configuration(results, name)
     try:
         grid = present_grid(results, frozen)
@@ -74,8 +75,7 @@ def status(results: Path, name: str, whole: bool) -> None:
     if whole or n_answers <= _MOST_ANSWERS:
         echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
     else:
-        command = f"kdrbench compare {results}" + (f" --name {name}" if name else "")
-        click.echo(f"{n_answers} experiments have answers: `{command}`, or --all, prints them")
+        click.echo(f"{n_answers} experiments have answers: `kdrbench compare {place}{named}`, or --all, prints them")
     if progress:
         # Last, where it is seen after a thousand lines of cells.
         click.echo(f"\n{summary_line(progress)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,9 +208,12 @@ def verify(
     # Processes get the place of the record, not its grid, and load a data set once for all of its batches.
     folder = replace(record)
     calls = (delayed(_recomputed)(folder, batch, rows, data_of[batch.dataset], most) for batch, rows in ahead if rows)
-    for part in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
-        total.add(part)
-        progress(f"{total.checked} of {counted(n_rows, 'row')} computed again")
+    with warnings.catch_warnings():
+        # joblib replaces a process that holds much memory, and warns of it.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
+        for part in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
+            total.add(part)
+            progress(f"{total.checked} of {counted(n_rows, 'row')} computed again")
     return total
 
 
