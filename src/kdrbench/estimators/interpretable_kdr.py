@@ -250,9 +250,7 @@ class InterpretableKDR(LinearMap, BaseEstimator):  # type: ignore[misc]
         """The share of each component in the objective; ``ValueError`` as ``certificate_``."""
         check_is_fitted(self)
         if not self._on_demand.has_shares:
-            raise AttributeError(
-                "shares of the objective need an array in memory: samples were streamed or sparse"
-            )
+            raise AttributeError("shares of the objective need an array in memory: samples were streamed or sparse")
         shares = self._on_demand.shares()
         return np.pad(shares, (0, len(self.components_) - len(shares)))
 
