@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import on_demand
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian
 from kdrbench.problems import TraceObjective, supervised_gamma
@@ -137,7 +136,7 @@ def test_the_hessian_agrees_with_differences_of_the_gradient(kernel, permutation
 
 
 def test_the_curvature_of_many_samples_is_sought_with_some(monkeypatch):
-    for module, name, value in ((curvature, "DENSE_DIMENSION", 0), (curvature, "SOME_SAMPLES", 200)):
+    for module, name, value in ((curvature, "DENSE_DIMENSION", 0), (curvature, "_SOME_SAMPLES", 200)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 300)
     features, labels = random_samples(n_samples=400)
@@ -150,15 +149,15 @@ def test_the_curvature_of_many_samples_is_sought_with_some(monkeypatch):
 
 
 def test_the_curvature_of_many_samples_comes_from_few_products(monkeypatch):
-    for name, value in (("certificate.DENSE_DIMENSION", 0), ("curvature.DENSE_DIMENSION", 0)):
-        monkeypatch.setattr(f"kdrbench.solvers.geometry.{name}", value)
-    monkeypatch.setattr(on_demand, "SOME_SAMPLES", 200)
+    monkeypatch.setattr("kdrbench.solvers.geometry.certificate.DENSE_DIMENSION", 0)
+    for name, value in (("DENSE_DIMENSION", 0), ("_SOME_SAMPLES", 200)):
+        monkeypatch.setattr(curvature, name, value)
     features, labels = random_samples(n_samples=2000, n_features=12)
     problem = build_problem(TraceObjective(features, Gaussian(3.0), supervised_gamma(labels)))
     projection = solved(problem, 2).projection
     tangents = Tangents(problem, projection, problem.gradient(projection))
     spectrum = np.linalg.eigvalsh(tangents.hessian) / (2.0 * np.abs(np.linalg.eigvalsh(tangents.inner)).max())
-    certificate = on_demand.OnDemand(problem, features, projection).certificate()
+    certificate = certify(problem, projection)
     assert 0 < problem.counters.hessian_vector <= 8
     assert spectrum[0] <= certificate.curvature + 1e-12
     assert np.abs(spectrum - certificate.curvature).min() <= certificate.curvature_error < 0.01

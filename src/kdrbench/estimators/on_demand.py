@@ -15,10 +15,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.certificate import Certificate, certify
-from kdrbench.solvers.geometry.curvature import SOME_SAMPLES
-
-# Products with the Hessian of more samples than these, by which their smallest curvature is found roughly.
-_MOST_PRODUCTS = 8
 
 
 class OnDemand:
@@ -42,10 +38,9 @@ class OnDemand:
     def certificate(self) -> Certificate:
         """Return the certificate; ``InputError`` where the features are no longer those of the problem."""
         if self._certificate is None:
-            problem, features, projection, lowest = self._held()
-            most_products = _MOST_PRODUCTS if features.shape[0] > SOME_SAMPLES else None
+            problem, _, projection, lowest = self._held()
             with one_blas_thread():
-                self._certificate = certify(problem, projection, lowest, most_products=most_products)
+                self._certificate = certify(problem, projection, lowest)
             self._release()
         return self._certificate
 

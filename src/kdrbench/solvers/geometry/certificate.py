@@ -55,14 +55,12 @@ class Certificate:
     eigengap_needed: float
 
 
-def certify(
-    problem: Problem, projection: FloatArray, lowest: FloatArray | None = None, *, most_products: int | None = None
-) -> Certificate:
+def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None = None) -> Certificate:
     """Return the certificate of W.
 
     ``lowest`` (d x q) is the tangent along which a solver has found the smallest curvature at W. It is not taken on
-    trust: the curvature along it is evaluated, and where that has not settled another one is sought. Where products are
-    costly, a smaller one is sought by ``most_products`` of them, and without that number among some of the samples.
+    trust: the curvature along it is evaluated, and where that has not settled another one is sought. Of many samples,
+    whose products are costly, a smaller one is sought by a few of them.
 
     It costs one surrogate (or, where that takes all pairs of samples, a few products with it), one gradient, and one
     Hessian or, where the tangent space has more than a few hundred
@@ -80,7 +78,7 @@ def certify(
     eigengap = np.inf
     if tangents.dimension > 0:
         eigengap = (float(values[0]) - largest_outer(tangents)) / scale
-    curvature, error = _checked_curvature(tangents, lowest, most_products)
+    curvature, error = _checked_curvature(tangents, lowest)
     return Certificate(
         feasibility=feasibility_error(projection),
         stationarity=relative_stationarity(projection, gradient),
@@ -91,7 +89,7 @@ def certify(
     )
 
 
-def _checked_curvature(tangents: Tangents, lowest: FloatArray | None, most_products: int | None) -> tuple[float, float]:
+def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[float, float]:
     """Return the smallest curvature and its residual: along ``lowest`` where it has settled, or costs allow no more."""
     is_large, first = tangents.dimension > DENSE_DIMENSION, None
     if lowest is not None and is_large:
@@ -99,8 +97,8 @@ def _checked_curvature(tangents: Tangents, lowest: FloatArray | None, most_produ
         length = float(np.linalg.norm(direction))
         # Shorter where it is no tangent here, or has a part that coordinates of the row space leave out.
         first = direction / length if abs(length - 1.0) <= _SAME_TANGENT else None
-    if is_large and most_products and tangents.approximation is not None:
-        return curvature_of_few_products(tangents, first, most_products)
+    if is_large and tangents.nearby_has_some:
+        return curvature_of_few_products(tangents, first)
     if first is not None:
         image = tangents.hessian_vector(first)
         curvature = float(np.vdot(first, image))
