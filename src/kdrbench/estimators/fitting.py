@@ -202,7 +202,7 @@ class _Search:
             method["gain"] = _GAIN
         if self.definitions.paradigm != "supervised" and self.estimator.solver == _DEFAULT_SOLVER:
             # Measured in 128 to 180 dimensions, 24 fits of Satellite and WDBC with and without labels to avoid: BFGS
-            # takes .8 to 6.5 times as long, and F is equal to .3 % but for one (1 % lower).
+            # takes .8 to 6.5 times as long, and its F is equal to .3 % but for one, where it is 1 % lower.
             method["newton_dimension"] = DENSE_DIMENSION
         if "portfolio" in method:
             method.setdefault("seed", int(self.rng.integers(2**31)))

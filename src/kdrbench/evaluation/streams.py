@@ -230,16 +230,16 @@ class _Pass:
 
     def _add_chunks(self, total: Sums, here: FloatArray, order: Any, members: Members, device: Device) -> None:
         moved = device.up(self.columns.T) @ here.T - device.up((self.mean @ self.columns)[:, None])
-        moved, given = moved if order is None else moved[:, order], []
+        moved, parts = moved if order is None else moved[:, order], []
         for chunk in chunks(here.shape[0], self.width or here.shape[0]):
             slopes = self.visit(total, contiguous(moved[:, chunk], moved.dtype), members.among(chunk))
-            given += [] if slopes is None else [slopes]
-        if given:
-            found = device.xp.concat(given, axis=1)
+            parts += [] if slopes is None else [slopes]
+        if parts:
+            gradients = device.xp.concat(parts, axis=1)
             if order is not None:
-                found[:, order] = found.copy()
-            total[0][...] += found @ here
-            total[1][...] += device.xp.sum(found, axis=1)
+                gradients[:, order] = gradients.copy()
+            total[0][...] += gradients @ here
+            total[1][...] += device.xp.sum(gradients, axis=1)
 
 
 def _add_scatter(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:

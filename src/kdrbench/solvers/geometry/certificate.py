@@ -63,9 +63,8 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
     whose products are costly, a smaller one is sought by a few of them.
 
     It costs one surrogate (or, where that takes all pairs of samples, a few products with it), one gradient, and one
-    Hessian or, where the tangent space has more than a few hundred
-    dimensions, up to some hundreds of Hessian-vector products: one of them with ``lowest`` where they are costly, and
-    where Phi is constant.
+    Hessian. In a tangent space of more than a few hundred dimensions it costs up to some hundreds of Hessian-vector
+    products instead: eight at most of more than 4,000 samples, and one where ``lowest`` has settled.
     """
     reduced = problem.in_row_space(projection)
     if reduced is not None:
@@ -90,7 +89,11 @@ def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None 
 
 
 def _checked_curvature(tangents: Tangents, lowest: FloatArray | None) -> tuple[float, float]:
-    """Return the smallest curvature and its residual: along ``lowest`` where it has settled, or costs allow no more."""
+    """Return the smallest curvature and its residual.
+
+    Of many samples it is sought by few products; else it is that along ``lowest``, where that has settled or costs
+    allow no more, or it is sought again.
+    """
     is_large, first = tangents.dimension > DENSE_DIMENSION, None
     if lowest is not None and is_large:
         direction = outside(tangents.point, lowest)
